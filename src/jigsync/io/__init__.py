@@ -1,0 +1,1 @@
+"""Files: pictures and their limits, puzzle folders, shards, GAP."""

@@ -1,0 +1,1 @@
+"""puzzle -> measurements: how pairs of fragments relate."""

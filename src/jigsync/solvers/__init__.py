@@ -1,0 +1,1 @@
+"""One interface, one registry: every way to reassemble a puzzle."""

@@ -1,0 +1,1 @@
+"""Scores, studies and tables."""

@@ -1,0 +1,1 @@
+"""image -> puzzle: Met-Sweep, the damage generator."""

@@ -1,0 +1,1 @@
+"""measurements -> placement: synchronization and joint refinement."""
