@@ -1,0 +1,282 @@
+"""Files that are either whole or absent: atomic writes, checked JSON, JSON lines that survive a kill.
+
+A file is written to a hidden temporary sibling, flushed to the disk and renamed; a folder likewise. Whatever goes
+wrong on the way, the temporary one is removed and the old contents still stand. Every refusal by the operating
+system becomes one sentence (`InputError`), every malformed text a `FormatError` that names the file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from jigsync.errors import FormatError, InputError, OptionError
+
+JSON_LIMIT: Final = 64 * 2**20
+"""Largest JSON file that is read, in bytes."""
+
+StrPath = str | os.PathLike[str]
+
+
+def reason_of(error: BaseException) -> str:
+    """The operating system's few words about a failure, without errno and path."""
+    return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)
+
+
+def cannot(verb: str, path: StrPath, error: BaseException) -> InputError:
+    """The one way a refusal by the operating system is worded."""
+    return InputError(f"The path '{os.fspath(path)}' cannot be {verb}: {reason_of(error)}.")
+
+
+# ---------------------------------------------------------------------------------------------- writing
+
+
+def write_bytes(path: StrPath, data: bytes) -> None:
+    """Writes a whole file or nothing: temporary sibling, fsync, rename. Parent folders are made."""
+    target = Path(path)
+    with _parents(target):
+        temporary = _sibling(target)
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync(target.parent)
+
+
+def write_json(path: StrPath, value: Any) -> None:
+    """Writes a value as indented UTF-8 JSON, keys in the given order; a nan or infinity raises ValueError."""
+    write_bytes(path, json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """The bytes `write_json` writes: a pure function of the value."""
+    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+@contextmanager
+def atomic_folder(path: StrPath, *, overwrite: bool = False, ours: Collection[str] = ()) -> Iterator[Path]:
+    """Yields a temporary sibling folder that becomes `path`, all at once, when the block ends well.
+
+    Args:
+        path: the folder to make; it must not exist or be empty (see `check_output_folder`).
+        overwrite: replace a folder that holds nothing but `ours`.
+        ours: names this kind of output consists of.
+    """
+    check_output_folder(path, overwrite=overwrite, ours=ours)
+    target = Path(path).resolve()
+    with _parents(target):
+        temporary = _sibling(target)
+        try:
+            temporary.mkdir()
+            yield temporary
+            for folder, _, names in os.walk(temporary):
+                for name in names:
+                    _sync(Path(folder, name))
+                _sync(Path(folder))
+            _swap(temporary, target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        _sync(target.parent)
+
+
+def check_output_folder(path: StrPath, *, overwrite: bool = False, ours: Collection[str] = ()) -> None:
+    """Raises OptionError unless `path` is absent, an empty folder, or holds only `ours` and may be overwritten."""
+    try:
+        names = sorted(os.listdir(path))
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise OptionError(f"The output '{os.fspath(path)}' must be a folder. Got a file instead.") from None
+    except (OSError, ValueError) as error:
+        raise cannot("used as the output folder", path, error) from None
+    strangers = [name for name in names if name not in ours]
+    if names and not overwrite:
+        raise OptionError(
+            f"The output folder '{os.fspath(path)}' must be empty or not exist. Got one that holds '{names[0]}'."
+        )
+    if strangers:
+        raise OptionError(
+            f"The output folder '{os.fspath(path)}' is not overwritten: it holds '{strangers[0]}', which is not ours."
+        )
+
+
+@contextmanager
+def _parents(target: Path) -> Iterator[None]:
+    """Makes the parent folders of `target`; takes the new ones away again when the block fails."""
+    made: list[Path] = []
+    try:
+        for parent in [*reversed(target.parent.parents), target.parent]:
+            if not parent.exists():
+                parent.mkdir(exist_ok=True)
+                made.append(parent)
+        yield
+    except BaseException as error:
+        for parent in reversed(made):
+            try:
+                parent.rmdir()
+            except OSError:
+                break
+        if isinstance(error, OSError | ValueError):
+            raise cannot("written", target, error) from error
+        raise
+
+
+def _sibling(target: Path) -> Path:
+    """A hidden name next to `target` that nobody uses."""
+    return target.parent / f".jigsync-{uuid.uuid4().hex}.tmp"
+
+
+def _swap(temporary: Path, target: Path) -> None:
+    """Puts the folder `temporary` at `target`; an old folder steps aside first, and back when that fails."""
+    if not target.exists():
+        os.rename(temporary, target)
+        return
+    aside = _sibling(target)
+    os.rename(target, aside)
+    try:
+        os.rename(temporary, target)
+    except BaseException:
+        os.rename(aside, target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    """Flushes a file or, where the system can, a folder's entries to the disk."""
+    if os.name == "nt" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# ---------------------------------------------------------------------------------------------- reading
+
+
+def read_bytes(path: StrPath, limit: int) -> bytes:
+    """A file's bytes; InputError when it is missing, unreadable, a folder, or larger than `limit` bytes."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(limit + 1)
+    except (OSError, ValueError) as error:
+        raise cannot("read", path, error) from None
+    if len(data) > limit:
+        raise InputError(f"The file '{os.fspath(path)}' must have at most {limit} bytes. It has more.")
+    return data
+
+
+def read_json(path: StrPath, limit: int = JSON_LIMIT) -> Any:
+    """The value of a JSON file. Refuses nan, infinities, repeated keys, lone surrogates and endless nesting."""
+    return parse_json(read_bytes(path, limit), os.fspath(path))
+
+
+def parse_json(data: bytes, name: str) -> Any:
+    """The value of JSON bytes; `name` is the file they came from, for the error's sentence."""
+    try:
+        text = data.decode("utf-8")
+        value = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite_float, object_pairs_hook=_unique_keys
+        )
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"The file '{name}' must be UTF-8 text. Got byte {error.object[error.start]:#04x}.") from None
+    except UnicodeEncodeError:
+        raise FormatError(f"The file '{name}' must be UTF-8 text. Got a lone surrogate.") from None
+    except RecursionError:
+        raise FormatError(f"The file '{name}' is not usable JSON: it is nested too deeply.") from None
+    except ValueError as error:
+        raise FormatError(f"The file '{name}' is not valid JSON: {error}.") from None
+    return value
+
+
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number of JSON")
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text} is too large")
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return value
+
+
+# ---------------------------------------------------------------------------------------------- JSON lines
+
+
+def json_line(row: dict[str, Any]) -> bytes:
+    """One compact line of JSON, newline included."""
+    return (json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n").encode("ascii")
+
+
+def write_jsonl(path: StrPath, rows: Iterable[dict[str, Any]]) -> None:
+    """Writes all rows, atomically."""
+    write_bytes(path, b"".join(json_line(row) for row in rows))
+
+
+def append_jsonl(path: StrPath, rows: Iterable[dict[str, Any]]) -> None:
+    """Appends rows and flushes them to the disk; a torn last line left by a kill is cut off first."""
+    target = Path(path)
+    with _parents(target), open(target, "a+b") as file:
+        file.seek(0)
+        old = file.read()
+        kept, rest = _split_torn(old)
+        if kept != old:
+            file.truncate(len(kept))
+        file.write((b"\n" if rest else b"") + b"".join(json_line(row) for row in rows))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_jsonl(path: StrPath, limit: int = 16 * JSON_LIMIT) -> list[dict[str, Any]]:
+    """All rows of a JSON-lines file. A torn last line (killed while writing) is left out; any other is an error."""
+    kept, _ = _split_torn(read_bytes(path, limit))
+    rows = []
+    for number, line in enumerate(kept.split(b"\n"), start=1):
+        if line.strip():
+            row = parse_json(line, f"{os.fspath(path)}:{number}")
+            if not isinstance(row, dict):
+                raise FormatError(f"Line {number} of the file '{os.fspath(path)}' must be a JSON object.")
+            rows.append(row)
+    return rows
+
+
+def _split_torn(data: bytes) -> tuple[bytes, bool]:
+    """(bytes without a torn last line, does the last kept line lack its newline?)."""
+    end = data.rfind(b"\n") + 1
+    last = data[end:]
+    if not last:
+        return data, False
+    try:
+        whole = isinstance(parse_json(last, ""), dict)
+    except FormatError:
+        whole = False
+    return (data, True) if whole else (data[:end], False)

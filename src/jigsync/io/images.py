@@ -1,0 +1,192 @@
+"""Pictures in and out, and their limits.
+
+Whatever the file holds (grey, palette, CMYK, 16 bits, EXIF-turned, ...), readers give (H, W, 3) or (H, W, 4) uint8
+upright pixels; what cannot be used gives one sentence (`ImageError`) that names the file, what is allowed and what
+was found. The number of pixels is read from the header and checked before anything is decoded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import warnings
+import zlib
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from jigsync.errors import ImageError, InputError
+from jigsync.io.files import StrPath, cannot, read_bytes, write_bytes
+
+MAX_PIXELS: Final = 100_000_000
+"""Largest picture that is decoded, in pixels."""
+
+MAX_BYTES: Final = 1 << 30
+"""Largest picture file that is read, in bytes."""
+
+FORMATS: Final = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM", "JPEG2000")
+"""Pillow's names of the formats that are tried; MPO comes as JPEG. None of them starts another program."""
+
+SUFFIXES: Final = frozenset(
+    (".png", ".jpg", ".jpeg", ".jpe", ".mpo", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".pbm", ".jp2")
+)
+
+Source = StrPath | bytes
+
+
+def read_rgb(source: Source, *, name: str | None = None, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
+    """A picture's upright colours; transparency is composited over white: c a + 255 (1 - a).
+
+    Args:
+        source: a path, or the file's bytes.
+        name: what to call the bytes in an error.
+        max_pixels: largest width x height.
+
+    Shapes: -> (H, W, 3) uint8.
+    """
+    rgba = read_rgba(source, name=name, max_pixels=max_pixels)
+    if rgba[..., 3].min() == 255:
+        return np.ascontiguousarray(rgba[..., :3])
+    colour, alpha = rgba[..., :3].astype(np.uint32), rgba[..., 3:].astype(np.uint32)
+    return np.asarray((colour * alpha + 255 * (255 - alpha) + 127) // 255, dtype=np.uint8)
+
+
+def read_rgba(source: Source, *, name: str | None = None, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
+    """A picture's upright colours and alpha, as stored (not premultiplied); alpha is 255 when the file has none.
+
+    Shapes: -> (H, W, 4) uint8.
+    """
+    if isinstance(source, bytes):
+        data, shown = source, name or "the picture"
+    else:
+        data, shown = read_bytes(source, MAX_BYTES), name or os.fspath(source)
+    if not data:
+        raise ImageError(f"The picture '{shown}' is empty: it has 0 bytes.")
+    with warnings.catch_warnings():
+        # Pillow warns about odd metadata and large pictures; the limit below is ours, the metadata is not used.
+        warnings.simplefilter("ignore")
+        picture = _open(data, shown, max_pixels)
+        try:
+            picture.load()
+            picture = _upright(picture)
+            return _to_rgba(picture, shown)
+        except ImageError:
+            raise
+        except Exception as error:  # decoders raise whatever their broken input leads them into
+            raise ImageError(f"The picture '{shown}' is broken or truncated: {_words(error)}.") from None
+
+
+def image_bytes_sha256(data: bytes) -> str:
+    """Hash of a picture file's bytes: what a puzzle calls its source."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _open(data: bytes, shown: str, max_pixels: int) -> Image.Image:
+    """Reads the header and checks format, size and number of frames."""
+    limit = f"must have at most {max_pixels} pixels"
+    try:
+        picture = Image.open(io.BytesIO(data), formats=FORMATS)
+        frames = 1 if picture.format == "MPO" else int(getattr(picture, "n_frames", 1))
+    except Image.DecompressionBombError as error:
+        found = re.search(r"\d+", str(error))
+        raise ImageError(f"The picture '{shown}' {limit}. It has {found[0] if found else 'more'}.") from None
+    except Exception:  # as above: a header parser may raise anything
+        known = ", ".join(FORMATS)
+        raise ImageError(f"The file '{shown}' is not a picture that can be read: {known} are.") from None
+    width, height = picture.size
+    if width * height > max_pixels:
+        raise ImageError(f"The picture '{shown}' {limit}. It has {width} x {height} = {width * height}.")
+    if width < 1 or height < 1:
+        raise ImageError(f"The picture '{shown}' must have at least one pixel. It is {width} x {height}.")
+    if frames > 1:
+        raise ImageError(f"The picture '{shown}' must have one frame or page. It has {frames}.")
+    return picture
+
+
+def _upright(picture: Image.Image) -> Image.Image:
+    """Applies the EXIF orientation; unreadable metadata counts as upright."""
+    try:
+        return ImageOps.exif_transpose(picture)
+    except Exception:  # metadata must not cost a picture whose pixels are fine
+        return picture
+
+
+def _to_rgba(picture: Image.Image, shown: str) -> NDArray[np.uint8]:
+    if picture.mode.startswith("I") or picture.mode == "F":
+        grey = _scale_deep(np.asarray(picture), shown)
+        alpha = np.full_like(grey, 255)
+        if isinstance(transparent := picture.info.get("transparency"), int):
+            alpha[np.asarray(picture) == transparent] = 0
+        return np.stack([grey, grey, grey, alpha], axis=-1)
+    if picture.mode not in ("L", "RGB", "P", "LA", "PA", "RGBA", "1"):
+        picture = picture.convert("RGB")
+    return np.array(picture.convert("RGBA"), dtype=np.uint8)
+
+
+def _scale_deep(values: NDArray[Any], shown: str) -> NDArray[np.uint8]:
+    """More than 8 bits a sample -> 0..255, rounded.
+
+    Integers are 16-bit, v / 257. Floats are 0..1, or else 0..255, or else 0..65535, by their largest value.
+    """
+    low, high = float(values.min()), float(values.max())
+    if not (low >= 0 and high <= 65535):
+        raise ImageError(f"The picture '{shown}' must have samples in 0..65535. It has {low:g}..{high:g}.")
+    if np.issubdtype(values.dtype, np.integer):
+        white = 65535.0
+    else:
+        white = next(top for top in (1.0, 255.0, 65535.0) if high <= top)
+    return np.rint(values.astype(np.float64) * (255.0 / white)).astype(np.uint8)
+
+
+def _words(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text.rstrip(".")[:200]
+
+
+# ---------------------------------------------------------------------------------------------- writing
+
+
+def png_bytes(pixels: NDArray[np.uint8]) -> bytes:
+    """A PNG file of (H, W), (H, W, 3) or (H, W, 4) uint8 pixels; the same pixels give the same bytes.
+
+    Run-length matching suits fragments (mostly one flat border) and is the fastest that still compresses.
+    """
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG", compress_level=3, compress_type=zlib.Z_RLE)
+    return buffer.getvalue()
+
+
+def write_png(path: StrPath, pixels: NDArray[np.uint8]) -> None:
+    """Writes a PNG file, atomically."""
+    write_bytes(path, png_bytes(pixels))
+
+
+# ---------------------------------------------------------------------------------------------- folders
+
+
+def list_images(folder: StrPath) -> list[Path]:
+    """The pictures of a folder (by suffix, hidden ones left out) in natural order: 2.png before 10.png."""
+    root = Path(folder)
+    try:
+        names = os.listdir(root)
+    except (OSError, ValueError) as error:
+        raise cannot("read as a folder of pictures", folder, error) from None
+    pictures = [
+        root / name
+        for name in sorted(names, key=natural_key)
+        if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES and (root / name).is_file()
+    ]
+    if not pictures:
+        raise InputError(f"The folder '{root}' must hold pictures ({', '.join(sorted(SUFFIXES))}). It holds none.")
+    return pictures
+
+
+def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
+    """Sorts runs of digits by their value, the rest as text."""
+    runs = re.split(r"([0-9]+)", name.lower())
+    return [(int(run), "") if k % 2 else (-1, run) for k, run in enumerate(runs)], name
