@@ -146,7 +146,10 @@ class Solution:
             return self
         placement, grid = turn_placement(self.placement, self.grid, turns)
         p = self.gauge.probabilities
-        gauge = Gauge(z4.compose(turns, self.gauge.turns), (p[turns % 4], p[(turns + 1) % 4], p[(turns + 2) % 4], p[(turns + 3) % 4]))
+        gauge = Gauge(
+            z4.compose(turns, self.gauge.turns),
+            (p[turns % 4], p[(turns + 1) % 4], p[(turns + 2) % 4], p[(turns + 3) % 4]),
+        )
         return Solution(
             self.status, self.reason, grid, placement, gauge, self.solver, self.seconds, self.energy, self.puzzle
         )

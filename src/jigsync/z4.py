@@ -25,7 +25,9 @@ N: Final = 1
 W: Final = 2
 S: Final = 3
 
-_MATRICES: Final = np.array([[[1, 0], [0, 1]], [[0, 1], [-1, 0]], [[-1, 0], [0, -1]], [[0, -1], [1, 0]]], dtype=np.int64)
+_MATRICES: Final = np.array(
+    [[[1, 0], [0, 1]], [[0, 1], [-1, 0]], [[-1, 0], [0, -1]], [[0, -1], [1, 0]]], dtype=np.int64
+)
 _BEARING_XY: Final = np.array([[1, 0], [0, -1], [-1, 0], [0, 1]], dtype=np.int64)
 _MATRICES.setflags(write=False)
 _BEARING_XY.setflags(write=False)
@@ -48,7 +50,7 @@ def between(a: int, b: int) -> int:
 
 def matrix(turns: int) -> NDArray[np.int64]:
     """R(turns), a read-only (2, 2) integer matrix on (x, y-down)."""
-    return _MATRICES[turns % ORDER]
+    return np.asarray(_MATRICES[turns % ORDER])
 
 
 def act(turns: int, xy: NDArray[Any]) -> NDArray[Any]:
@@ -77,7 +79,7 @@ def turn_pixels(pixels: NDArray[Any], turns: int) -> NDArray[Any]:
 
 def bearing_xy(bearing: int) -> NDArray[np.int64]:
     """Unit vector (x, y-down) of bearing E, N, W, S = 0..3."""
-    return _BEARING_XY[bearing % ORDER]
+    return np.asarray(_BEARING_XY[bearing % ORDER])
 
 
 def bearing_offset(bearing: int) -> tuple[int, int]:
@@ -134,7 +136,7 @@ def phase(turns: NDArray[Any]) -> NDArray[np.complex128]:
     Convention: z_i = phase(k_i) and H_ij = w_ij * phase(-r_ij) with r_ij = between(k_i, k_j).
     """
     table = np.array([1, 1j, -1, -1j], dtype=np.complex128)
-    return table[np.asarray(turns) % ORDER]
+    return np.asarray(table[np.asarray(turns) % ORDER])
 
 
 def turns_of_phase(z: NDArray[np.complex128]) -> NDArray[np.int64]:

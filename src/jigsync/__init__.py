@@ -1,0 +1,51 @@
+"""JigSync puts fragments of a picture back together.
+
+Every public name is loaded on first use (PEP 562): `import jigsync` loads no numpy, no torch and no web server.
+To add a name, put it under its module in `_MODULES` and into the TYPE_CHECKING block; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_MODULES: dict[str, tuple[str, ...]] = {
+    "jigsync.errors": ("FormatError", "ImageError", "InputError", "JigsyncError", "MissingExtraError", "OptionError"),
+    "jigsync.placement": ("Gauge", "Placed", "Solution"),
+    "jigsync.pose": ("Pose",),
+    "jigsync.puzzle": ("Fragments", "Grid", "Puzzle"),
+    "jigsync.truth": ("Truth",),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_MODULE_OF)]
+
+if TYPE_CHECKING:
+    from jigsync.errors import FormatError as FormatError
+    from jigsync.errors import ImageError as ImageError
+    from jigsync.errors import InputError as InputError
+    from jigsync.errors import JigsyncError as JigsyncError
+    from jigsync.errors import MissingExtraError as MissingExtraError
+    from jigsync.errors import OptionError as OptionError
+    from jigsync.placement import Gauge as Gauge
+    from jigsync.placement import Placed as Placed
+    from jigsync.placement import Solution as Solution
+    from jigsync.pose import Pose as Pose
+    from jigsync.puzzle import Fragments as Fragments
+    from jigsync.puzzle import Grid as Grid
+    from jigsync.puzzle import Puzzle as Puzzle
+    from jigsync.truth import Truth as Truth
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'jigsync' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(module), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
