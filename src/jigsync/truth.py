@@ -21,7 +21,7 @@ class Truth:
         options: the generator's options as plain JSON values.
         seed: the seed the puzzle was asked for with.
         source_sha256: hash of the picture's bytes.
-        flags: what the generator noticed: {"redraws": int, "area_floor": bool}.
+        flags: what the generator noticed: {"redraws": int, "below_area_floor": bool}.
     """
 
     grid: Grid
