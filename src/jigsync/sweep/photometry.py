@@ -6,7 +6,7 @@ With e = eps_photo, I in [0, 1] and d the distance to the fragment's boundary in
     I <- I (1 - e exp(-d / 0.15 P))
     I <- (1 - q) I + q sepia(I)    q ~ U(0, e)                    ... damage: happens to the fragment, `fade`
     I <- I + N(0, 0.02 e / 0.20)
-    I <- JPEG at quality U[40, 95]                                ... digitising: happens to the scan, `digitise`
+    I <- JPEG at quality U[40, 95]                                ... digitising: happens to the scan, `sensor` and `jpeg_round_trip`
 
 The two halves are apart because the turn comes between them (SPEC 2): JPEG's quantisation is not symmetric under a
 quarter turn, so compressing before the turn would tell the orientation without any content.
@@ -56,15 +56,20 @@ def boundary_distance(alpha: NDArray[np.uint8]) -> NDArray[np.float32]:
     return np.maximum(distance - np.float32(0.5), 0)
 
 
-def digitise(image: NDArray[np.float32], eps_photo: float, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Sensor noise and a JPEG round trip.
+def sensor(image: NDArray[np.float32], eps_photo: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Sensor noise and quantisation.
 
-    Shapes: image (H, W, 3) float32 in [0, 1], premultiplied, in the frame of the scan -> (H, W, 3) uint8.
+    Shapes: image (H, W, 3) float32 in [0, 1], premultiplied -> (H, W, 3) uint8.
     """
-    sigma = np.float32(0.02 * eps_photo / 0.20)
-    noise = rng.standard_normal(image.shape, dtype=np.float32)
-    pixels = np.clip(np.rint((image + sigma * noise) * 255), 0, 255).astype(np.uint8)
-    return jpeg_round_trip(pixels, int(rng.integers(40, 96)))
+    noisy = rng.standard_normal(image.shape, dtype=np.float32)
+    noisy *= np.float32(0.02 * eps_photo / 0.20 * 255)
+    noisy += image * np.float32(255)
+    return np.clip(np.rint(noisy, out=noisy), 0, 255, out=noisy).astype(np.uint8)
+
+
+def jpeg_quality(rng: np.random.Generator) -> int:
+    """U[40, 95]."""
+    return int(rng.integers(40, 96))
 
 
 def jpeg_round_trip(rgb: NDArray[np.uint8], quality: int) -> NDArray[np.uint8]:

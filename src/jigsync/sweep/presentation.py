@@ -16,7 +16,7 @@ from jigsync import z4
 from jigsync.puzzle import Pixels
 from jigsync.sweep.masks import Mask
 from jigsync.sweep.options import CutOptions
-from jigsync.sweep.photometry import digitise, fade, premultiply
+from jigsync.sweep.photometry import fade, jpeg_quality, jpeg_round_trip, premultiply, sensor
 from jigsync.sweep.streams import Stage, stream
 
 JPEG_UNIT: Final = 16
@@ -69,11 +69,11 @@ def _digitise_box(
     top, left = corner // JPEG_UNIT * JPEG_UNIT
     bottom = min(scan.shape[0], -(-(corner[0] + height) // JPEG_UNIT) * JPEG_UNIT)
     right = min(scan.shape[1], -(-(corner[1] + width) // JPEG_UNIT) * JPEG_UNIT)
-    wide = np.zeros((bottom - top, right - left, 3), dtype=np.float32)
+    wide = np.zeros((bottom - top, right - left, 3), dtype=np.uint8)
     y, x = corner[0] - top, corner[1] - left
-    wide[y : y + height, x : x + width] = image
+    wide[y : y + height, x : x + width] = sensor(image, e, camera)
     box = scan[corner[0] : corner[0] + height, corner[1] : corner[1] + width]
-    colour = digitise(wide, e, camera)[y : y + height, x : x + width]
+    colour = jpeg_round_trip(wide, jpeg_quality(camera))[y : y + height, x : x + width]
     # Ringing outside the fragment is cut off: colour times alpha is never above alpha.
     box[..., :3] = np.minimum(colour, box[..., 3:])
 
