@@ -145,6 +145,7 @@ def test_failed_solution_scores_zero() -> None:
     failed = Solution("failed", "no reason", None, {name: Placed(None, None, 0) for name in truth.placement})
     for gauge in GAUGES:
         assert values(failed, truth, gauge) == measures(0, 0, 0, 0, 0, 0)
+    assert score(failed, truth).best_turns == 0  # as given, when nothing speaks for another turn
 
 
 def test_mixed_up_files_are_refused() -> None:
@@ -267,6 +268,9 @@ def test_batch_equals_single(cases: list[tuple[Solution, Truth]]) -> None:
         table = batch.table(gauge)
         for k, (answer, truth) in enumerate(cases):
             assert dict(zip(MEASURES, table[k], strict=True)) == values(answer, truth, gauge)
+    for g in range(4):
+        for k, (answer, truth) in enumerate(cases):
+            assert dict(zip(MEASURES, batch.by_gauge[g, k], strict=True)) == values(answer.turned(g), truth, "model")
 
 
 # ------------------------------------------------------------------------------------------- many puzzles at once
