@@ -1,0 +1,134 @@
+"""Data flows one way: a stage imports only from stages before it, and nothing that solves can reach the truth."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import jigsync
+
+SOURCE = Path(jigsync.__file__).parent
+
+VALUES = {"errors", "z4", "pose", "puzzle", "placement"}
+STAGES = VALUES | {"truth", "io", "data", "sweep", "measure", "sync", "solvers", "render"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "z4": {"errors"},
+    "pose": {"errors", "z4"},
+    "puzzle": {"errors", "z4", "pose"},
+    "placement": {"errors", "z4", "pose", "puzzle"},
+    "truth": VALUES,
+    "data": {"errors"},
+    "io": VALUES | {"truth"},
+    "sweep": VALUES | {"truth", "io"},
+    "measure": VALUES | {"io"},
+    "sync": VALUES | {"measure"},
+    "solvers": VALUES | {"measure", "sync"},
+    "render": VALUES,
+    "nn": VALUES | {"io", "truth", "sweep", "measure"},
+    "api": STAGES,
+    "study": STAGES | {"nn", "api"},
+    "web": STAGES | {"nn", "api", "study"},
+    "cli": STAGES | {"nn", "api", "study", "web"},
+    "__main__": {"cli"},
+    "__init__": set(),
+}
+"""What each part may import when it is loaded. Imports inside functions and for type checkers are free..."""
+
+BLIND = ("measure", "sync", "solvers")
+HIDDEN = {"truth", "sweep", "study"}
+"""...but no part of BLIND may name HIDDEN anywhere, not even inside a function."""
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def when_loaded(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement that runs when the module is imported: all but function bodies and TYPE_CHECKING blocks."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            todo += node.orelse
+            continue
+        todo += ast.iter_child_nodes(node)
+
+
+def parts_named(nodes: Iterator[ast.AST], package: str) -> set[str]:
+    """Parts of jigsync that import statements among the nodes name; `package` resolves relative imports."""
+    found = set()
+    for node in nodes:
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([base] if base else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("jigsync.")}
+    return found - {"__version__"}
+
+
+def package_of(path: Path) -> str:
+    return ".".join(["jigsync", *path.relative_to(SOURCE).parent.parts])
+
+
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_a_stage_imports_only_earlier_stages(path: Path) -> None:
+    part = part_of(path)
+    assert part in MAY_IMPORT, f"Say in MAY_IMPORT where '{part}' stands."
+    named = parts_named(when_loaded(ast.parse(path.read_text(encoding="utf-8"))), package_of(path))
+    assert named - {part} <= MAY_IMPORT[part]
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if part_of(p) in BLIND], ids=lambda path: path.relative_to(SOURCE).as_posix()
+)
+def test_nothing_that_solves_can_reach_the_truth(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not parts_named(iter(ast.walk(ast.parse(text))), package_of(path)) & HIDDEN
+    assert "importlib" not in text or part_of(path) == "solvers", "a lazy import by name could reach anything"
+    assert "truth.json" not in text
+    assert "truth_file" not in text
+
+
+def test_layers_have_no_cycle() -> None:
+    done: set[str] = set()
+    left = dict(MAY_IMPORT)
+    while left:
+        free = {part for part, needs in left.items() if needs <= done}
+        assert free, f"a cycle among {sorted(left)}"
+        done |= free
+        left = {part: needs for part, needs in left.items() if part not in free}
+
+
+@pytest.mark.parametrize(
+    ("source", "loaded", "anywhere"),
+    [
+        ("import jigsync.truth", {"truth"}, {"truth"}),
+        ("from jigsync import truth, z4", {"truth", "z4"}, {"truth", "z4"}),
+        ("from ..truth import Truth", {"truth"}, {"truth"}),
+        ("from . import sides", {"measure"}, {"measure"}),
+        ("def f():\n    from jigsync.truth import Truth", set(), {"truth"}),
+        ("class A:\n    import jigsync.study", {"study"}, {"study"}),
+        ("if TYPE_CHECKING:\n    import jigsync.web\nelse:\n    import jigsync.cli", {"cli"}, {"web", "cli"}),
+        ("try:\n    import jigsync.sweep\nexcept ImportError:\n    pass", {"sweep"}, {"sweep"}),
+        ("import numpy, jigsync", set(), set()),
+    ],
+)
+def test_the_test_sees_every_kind_of_import(source: str, loaded: set[str], anywhere: set[str]) -> None:
+    tree = ast.parse(source)
+    assert parts_named(when_loaded(tree), "jigsync.measure") == loaded
+    assert parts_named(iter(ast.walk(tree)), "jigsync.measure") == anywhere
