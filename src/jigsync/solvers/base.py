@@ -35,13 +35,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Assignment",
     "Budget",
+    "Found",
     "Pin",
+    "Pins",
     "Progress",
     "SolveRequest",
     "Solver",
     "get",
     "grids_to_try",
     "names",
+    "over_grids",
     "placement_energy",
     "register",
 ]
@@ -188,10 +191,17 @@ class Assignment:
         note: str = "",
         proven: bool = False,
     ) -> Assignment:
-        """An answer with its status worked out: "partial" when a fragment that is not excluded is unplaced."""
-        left = int(np.sum(slots[request.belonging] < 0))
-        reason = f"{left} of {len(request.belonging)} fragments did not fit into the {grid} grid." if left else ""
-        return cls(grid, slots, turns, energy, None, "partial" if left else "ok", reason, note, proven)
+        """An answer for the fragments that belong, with its status worked out: "partial" when some have no slot.
+
+        Shapes: slots, turns (len(request.belonging),).
+        """
+        chosen = request.belonging
+        all_slots, all_turns = np.full(len(request.ids), -1, np.int64), np.zeros(len(request.ids), np.int64)
+        all_slots[chosen], all_turns[chosen] = slots, np.where(slots >= 0, turns, 0)
+        left = int(np.sum(slots < 0))
+        reason = f"{left} of {len(chosen)} fragments found no slot in the {grid} grid." if left else ""
+        status: Status = "partial" if left else "ok"
+        return cls(grid, all_slots, all_turns, energy, None, status, reason, note, proven)
 
 
 class Solver(Protocol):
@@ -255,8 +265,50 @@ def grids_to_try(n: int, grid: Grid | None, gauge_fixed: bool) -> list[Grid]:
     return sorted(found, key=lambda g: (abs(g.rows - g.cols), g.rows))
 
 
+class Found(NamedTuple):
+    """A placement of the fragments that belong (not of all ids), with its energy."""
+
+    slots: Ints
+    turns: Ints
+    energy: float
+
+
+Pins = Mapping[int, tuple[int, int]]
+"""Index among the fragments that belong -> (slot, turns)."""
+
+
+def over_grids(
+    request: SolveRequest, budget: Budget, attempt: Callable[[Grid, Pins, float], Found | None], *, proof: str = ""
+) -> Assignment:
+    """Makes one attempt per grid and keeps the one of least energy.
+
+    Args:
+        attempt: (grid, pins, energy to beat) -> a placement, or None when nothing beats that energy. The first grid
+            is always attempted; later ones only while the budget lasts.
+        proof: for a solver that proves its answers: the note to give when no attempt was cut short.
+    """
+    chosen = request.belonging
+    if not len(chosen):
+        return Assignment.failure(len(request.ids), "There is no fragment to place.")
+    best: tuple[Grid, Found] | None = None
+    grids = request.grids()
+    for done, grid in enumerate(grids):
+        if done and not budget.go_on("grids", done / len(grids), best[1].energy if best else None):
+            break
+        pins = {int(np.searchsorted(chosen, i)): pin for i, pin in request.pinned(grid).items()}
+        found = attempt(grid, pins, best[1].energy if best else np.inf)
+        if found is not None and (best is None or found.energy < best[1].energy):
+            best = grid, found
+    if best is None:
+        return Assignment.failure(len(request.ids), f"No placement was found. {budget.stopped}".strip())
+    grid, found = best
+    note = budget.stopped or proof
+    return Assignment.of(request, grid, *found, note=note, proven=bool(proof) and not budget.stopped)
+
+
 _REGISTRY: dict[str, str] = {
     "exact": "jigsync.solvers.exact:Exact",
+    "exhaustive": "jigsync.solvers.exhaustive:Exhaustive",
     "greedy": "jigsync.solvers.greedy:Greedy",
     "genetic": "jigsync.solvers.genetic:Genetic",
     "tree": "jigsync.solvers.tree:Tree",

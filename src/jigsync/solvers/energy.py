@@ -65,3 +65,14 @@ def placement_energy(scores: SideScores, grid: Grid, slots: Ints, turns: Ints) -
     """
     s, t = touching_sides(grid, np.asarray(slots, np.int64), np.asarray(turns, np.int64))
     return -float(score_pairs(scores, s, t).sum())
+
+
+def neighbour_slots(grid: Grid) -> NDArray[np.int32]:
+    """(slots, 4): the slot one step along each bearing E, N, W, S, or -1 outside the grid."""
+    out = np.full((grid.size, z4.ORDER), -1, dtype=np.int32)
+    for slot, (row, col) in enumerate(grid.cells()):
+        for bearing in range(z4.ORDER):
+            d_row, d_col = z4.bearing_offset(bearing)
+            if grid.contains(row + d_row, col + d_col):
+                out[slot, bearing] = grid.slot(row + d_row, col + d_col)
+    return out
