@@ -1,0 +1,57 @@
+# make demo    from a fresh clone to a solved puzzle
+# make test    everything that CI checks
+# make docs    rewrite what is generated from the program
+# make format  format the code, apply the linter's fixes
+# make clean   remove what the other targets made
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+# What an installed package is made of beyond its Python files, which are used in place.
+INSTALL_FROM := pyproject.toml $(wildcard hatch_build.py) $(shell find src -name '*.c' -o -name '*.h')
+CODE := src tests tools benchmarks $(wildcard hatch_build.py)
+
+.PHONY: demo test lint types docs docs-check format clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/installed
+	$(BIN)/jigsync demo --out demo-out
+
+test: lint types docs-check
+	$(BIN)/pytest -n $(JOBS)
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+types: $(VENV)/installed-dev
+	$(BIN)/mypy
+
+docs-check: $(VENV)/installed-dev
+	$(BIN)/python tools/cli_reference.py --check
+
+docs: $(VENV)/installed-dev
+	$(BIN)/python tools/cli_reference.py --write
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "JigSync needs Python 3.11 or newer, and found no python3."; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "JigSync needs Python 3.11 or newer. Got $$($(PYTHON) --version) instead; set PYTHON=..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(INSTALL_FROM) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(INSTALL_FROM) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/installed
+
+clean:
+	rm -rf $(VENV) demo-out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src -name '*.so' -delete
