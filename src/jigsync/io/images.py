@@ -49,10 +49,10 @@ def read_rgb(source: Source, *, name: str | None = None, max_pixels: int = MAX_P
 
     Shapes: -> (H, W, 3) uint8.
     """
-    rgba = read_rgba(source, name=name, max_pixels=max_pixels)
-    if rgba[..., 3].min() == 255:
-        return np.ascontiguousarray(rgba[..., :3])
-    colour, alpha = rgba[..., :3].astype(np.uint32), rgba[..., 3:].astype(np.uint32)
+    pixels = _decode(source, name, max_pixels)
+    if pixels.shape[2] == 3:
+        return pixels
+    colour, alpha = pixels[..., :3].astype(np.uint16), pixels[..., 3:].astype(np.uint16)
     return np.asarray((colour * alpha + 255 * (255 - alpha) + 127) // 255, dtype=np.uint8)
 
 
@@ -61,6 +61,14 @@ def read_rgba(source: Source, *, name: str | None = None, max_pixels: int = MAX_
 
     Shapes: -> (H, W, 4) uint8.
     """
+    pixels = _decode(source, name, max_pixels)
+    if pixels.shape[2] == 4:
+        return pixels
+    return np.concatenate([pixels, np.full((*pixels.shape[:2], 1), 255, dtype=np.uint8)], axis=-1)
+
+
+def _decode(source: Source, name: str | None, max_pixels: int) -> NDArray[np.uint8]:
+    """Upright pixels: (H, W, 3), or (H, W, 4) when the file has transparency."""
     if isinstance(source, bytes):
         data, shown = source, name or "the picture"
     else:
@@ -74,7 +82,7 @@ def read_rgba(source: Source, *, name: str | None = None, max_pixels: int = MAX_
         try:
             picture.load()
             picture = _upright(picture)
-            return _to_rgba(picture, shown)
+            return _to_array(picture, shown)
         except ImageError:
             raise
         except Exception as error:  # decoders raise whatever their broken input leads them into
@@ -88,7 +96,8 @@ def image_bytes_sha256(data: bytes) -> str:
 
 def _open(data: bytes, shown: str, max_pixels: int) -> Image.Image:
     """Reads the header and checks format, size and number of frames."""
-    limit = f"must have at most {max_pixels} pixels"
+    pillow_limit = 2 * (Image.MAX_IMAGE_PIXELS or max_pixels)
+    limit = f"must have at most {min(max_pixels, pillow_limit)} pixels"
     try:
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
         frames = 1 if picture.format == "MPO" else int(getattr(picture, "n_frames", 1))
@@ -116,16 +125,14 @@ def _upright(picture: Image.Image) -> Image.Image:
         return picture
 
 
-def _to_rgba(picture: Image.Image, shown: str) -> NDArray[np.uint8]:
+def _to_array(picture: Image.Image, shown: str) -> NDArray[np.uint8]:
     if picture.mode.startswith("I") or picture.mode == "F":
         grey = _scale_deep(np.asarray(picture), shown)
-        alpha = np.full_like(grey, 255)
+        channels = [grey, grey, grey]
         if isinstance(transparent := picture.info.get("transparency"), int):
-            alpha[np.asarray(picture) == transparent] = 0
-        return np.stack([grey, grey, grey, alpha], axis=-1)
-    if picture.mode not in ("L", "RGB", "P", "LA", "PA", "RGBA", "1"):
-        picture = picture.convert("RGB")
-    return np.array(picture.convert("RGBA"), dtype=np.uint8)
+            channels.append(np.where(np.asarray(picture) == transparent, 0, 255).astype(np.uint8))
+        return np.stack(channels, axis=-1)
+    return np.array(picture.convert("RGBA" if picture.has_transparency_data else "RGB"), dtype=np.uint8)
 
 
 def _scale_deep(values: NDArray[Any], shown: str) -> NDArray[np.uint8]:

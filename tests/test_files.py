@@ -1,0 +1,195 @@
+"""Files are whole or absent; JSON and JSON lines are read strictly and survive a kill."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jigsync.errors import FormatError, InputError, OptionError
+from jigsync.io import files
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+
+
+def test_write_replaces_and_makes_parents(tmp_path: Path) -> None:
+    target = tmp_path / "a b" / "ünï.json"
+    files.write_json(target, {"x": [1, None, "é"]})
+    files.write_json(target, {"x": 2})
+    assert files.read_json(target) == {"x": 2}
+    assert names(target.parent) == ["ünï.json"]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~mask
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_full_disk_keeps_the_old_file_and_leaves_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "old.json"
+    target.write_bytes(b"old")
+    with pytest.raises(InputError, match=r"old\.json' cannot be written: No space left on device\.$"):
+        files.write_bytes(target, b"new")
+    assert target.read_bytes() == b"old"
+    with pytest.raises(InputError, match="No space left"):
+        files.write_bytes(tmp_path / "new" / "deep" / "file", b"new")
+    with pytest.raises(InputError, match="No space left"), files.atomic_folder(tmp_path / "p" / "folder") as folder:
+        (folder / "x").write_bytes(b"x")
+    assert names(tmp_path) == ["old.json"]
+
+
+def test_a_value_that_json_cannot_hold_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        files.write_json(tmp_path / "a" / "x.json", {"x": float("nan")})
+    assert names(tmp_path) == []
+
+
+def test_atomic_folder_appears_at_once_or_never(tmp_path: Path) -> None:
+    target = tmp_path / "made" / "out"
+    with pytest.raises(ZeroDivisionError), files.atomic_folder(target) as folder:
+        folder.joinpath("half").write_bytes(bytes(1 // target.exists()))
+    assert names(tmp_path) == []
+    target.mkdir(parents=True)
+    with files.atomic_folder(target) as folder:
+        (folder / "a").write_bytes(b"1")
+    assert names(target) == ["a"]
+    assert names(target.parent) == ["out"]
+
+
+def test_overwrite_replaces_only_our_own_names(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "a").write_bytes(b"old")
+    with pytest.raises(OptionError, match="must be empty or not exist"), files.atomic_folder(target):
+        pytest.fail("the block must not run")
+    with files.atomic_folder(target, overwrite=True, ours=("a",)) as folder:
+        (folder / "a").write_bytes(b"new")
+    assert (target / "a").read_bytes() == b"new"
+    (target / "holiday.jpg").write_bytes(b"mine")
+    with pytest.raises(OptionError, match=r"holds 'holiday\.jpg', which is not ours"):
+        files.check_output_folder(target, overwrite=True, ours=("a",))
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_failed_swap_puts_the_old_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "a").write_bytes(b"old")
+    rename, calls = os.rename, []
+
+    def second_fails(src: Path, dst: Path) -> None:
+        calls.append(dst)
+        if len(calls) == 2:
+            raise OSError(errno.EIO, "Input/output error")
+        rename(src, dst)
+
+    monkeypatch.setattr(os, "rename", second_fails)
+    with (
+        pytest.raises(InputError, match="Input/output error"),
+        files.atomic_folder(target, overwrite=True, ours=("a",)) as folder,
+    ):
+        (folder / "a").write_bytes(b"new")
+    assert (target / "a").read_bytes() == b"old"
+    assert names(tmp_path) == ["out"]
+
+
+def test_output_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OptionError, match=r"must be a folder\. Got a file"):
+        files.check_output_folder(tmp_path / "file")
+    with pytest.raises(InputError, match="cannot be written"):
+        files.write_bytes(tmp_path / "file" / "below", b"")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b'{"a": NaN}', "NaN is not a number of JSON"),
+        (b"[-Infinity]", "-Infinity is not a number"),
+        (b"[1e999]", "1e999 is too large"),
+        (b'{"a": 1, "b": {"c": 1, "c": 2}}', "'c' stands twice"),
+        (b'"\\ud800"', "lone surrogate"),
+        (b"\xff\xfe", "UTF-8 text. Got byte 0xff"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b"1" * 6000, "not valid JSON"),
+    ],
+)
+def test_bad_json_is_one_sentence(tmp_path: Path, data: bytes, words: str) -> None:
+    (tmp_path / "x.json").write_bytes(data)
+    with pytest.raises(FormatError) as caught:
+        files.read_json(tmp_path / "x.json")
+    assert words in str(caught.value)
+    assert "x.json'" in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_paired_surrogates_are_fine() -> None:
+    assert files.parse_json(b'"\\ud83d\\ude00"', "x") == "\U0001f600"
+
+
+def test_unreadable_json(tmp_path: Path) -> None:
+    (tmp_path / "big.json").write_bytes(b"[" + b" " * 100 + b"]")
+    with pytest.raises(InputError, match="at most 100 bytes"):
+        files.read_json(tmp_path / "big.json", limit=100)
+    assert files.read_json(tmp_path / "big.json", limit=102) == []
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        files.read_json(tmp_path / "none.json")
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        files.read_json(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        files.read_json("a\0b")
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_a_value_or_a_format_error(data: bytes) -> None:
+    try:
+        value = files.parse_json(data, "x")
+    except FormatError:
+        return
+    assert files.parse_json(files.json_bytes(value), "x") == value
+
+
+ROWS = st.lists(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=9), max_size=3), max_size=4)
+
+
+@settings(max_examples=40)
+@given(ROWS, ROWS, st.floats(0, 1))
+def test_json_lines_survive_a_kill_at_any_byte(
+    tmp_path_factory: pytest.TempPathFactory, old: list[dict[str, int]], new: list[dict[str, int]], share: float
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "rows.jsonl"
+    files.append_jsonl(path, old)
+    whole = path.read_bytes()
+    cut = round(share * len(whole))
+    path.write_bytes(whole[:cut])
+    left = files.read_jsonl(path)
+    assert left == old[: len(left)]
+    assert len(left) >= whole[:cut].count(b"\n")
+    files.append_jsonl(path, new)
+    assert files.read_jsonl(path) == left + new
+
+
+def test_json_lines_name_the_bad_line(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a":1}\n{"a":\n{"a":3}\n')
+    with pytest.raises(FormatError, match=r"rows\.jsonl:2' is not valid JSON"):
+        files.read_jsonl(path)
+    path.write_bytes(b'{"a":1}\n[2]\n')
+    with pytest.raises(FormatError, match=r"Line 2 of the file .* must be a JSON object"):
+        files.read_jsonl(path)
