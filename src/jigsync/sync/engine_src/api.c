@@ -1,0 +1,182 @@
+/* What Python calls. Poses are (n) int32: 4 * slot + turns, or -1 for a fragment that stands nowhere. */
+
+#if defined(_WIN32)
+#define API __declspec(dllexport)
+#else
+#define API __attribute__((visibility("default")))
+#endif
+
+#ifndef JIG_SOURCE
+#define JIG_SOURCE ""
+#endif
+
+typedef struct {
+    int32_t n, rows, cols, upright;
+    const int32_t *steps; /* 4 x 2: (d_row, d_col) of bearings E, N, W, S */
+    const float *dense;   /* 4n x 4n, or NULL and the next three */
+    const int64_t *indptr;
+    const int32_t *indices;
+    const float *values;
+    const float *unary_turns; /* n x 4 or NULL */
+    const float *unary_cells; /* n x slots or NULL */
+    const float *full;        /* n x n x n_rel or NULL */
+    const int32_t *relation_of;
+    const int32_t *pins; /* (n) a pose, -1 for free, -2 for excluded; or NULL */
+    float floor;
+    int32_t n_rel;
+} Input;
+
+typedef struct {
+    int64_t moves;       /* annealing proposals, over all cycles */
+    int32_t cycles;      /* annealing followed by large-neighbourhood search, so often */
+    int32_t rounds;      /* large-neighbourhood steps a cycle */
+    int32_t grow;        /* start by growth; else from the given poses, holes filled in order */
+    int32_t draws;       /* fragments drawn for the seed of growth, 0 = all */
+    float noise;         /* of growth */
+    float hot, cold;     /* temperatures of annealing */
+    float rehot;         /* first temperature of later cycles */
+    float lns;           /* temperature of large-neighbourhood search */
+    double seconds;      /* time limit, <= 0 for none */
+    const volatile int32_t *cancel;
+    volatile double *progress_energy;
+    volatile int64_t *progress_moves;
+} Plan;
+
+typedef struct {
+    double energy;
+    int64_t moves, accepted;
+    int32_t finished; /* 0 when the time limit or a cancel ended the run */
+} Report;
+
+/* Hash of the sources this library was built from. */
+API const char *jig_source(void) { return JIG_SOURCE; }
+
+API void jig_problem_free(Problem *p) { problem_free(p); }
+
+static int problem_unary(Problem *p, const Input *in) {
+    if (in->unary_turns) {
+        p->unary_turns = zeros(4 * (int64_t)p->n + 4, sizeof(float));
+        if (!p->unary_turns) return 0;
+        memcpy(p->unary_turns, in->unary_turns, 4 * (size_t)p->n * sizeof(float));
+    }
+    if (in->unary_cells) {
+        p->unary_cells = zeros((int64_t)(p->n + 1) * p->ncell, sizeof(float));
+        if (!p->unary_cells) return 0;
+        for (int64_t f = 0; f < p->n; f++)
+            for (int slot = 0; slot < p->slots; slot++)
+                p->unary_cells[f * p->ncell + p->slot_cell[slot]] = in->unary_cells[f * p->slots + slot];
+    }
+    if (in->full) {
+        int64_t count = (int64_t)p->n * p->n * in->n_rel;
+        int64_t cells = 16 * (int64_t)(2 * p->rows - 1) * (2 * p->cols - 1);
+        p->n_rel = in->n_rel;
+        p->full = zeros(count, sizeof(float));
+        p->relation_of = zeros(cells, sizeof(int32_t));
+        if (!p->full || !p->relation_of) return 0;
+        memcpy(p->full, in->full, (size_t)count * sizeof(float));
+        memcpy(p->relation_of, in->relation_of, (size_t)cells * sizeof(int32_t));
+    }
+    return 1;
+}
+
+/* NULL when memory ran out. Python has checked every value. */
+API Problem *jig_problem_new(const Input *in) {
+    Problem *p = calloc(1, sizeof(Problem));
+    if (!p) return NULL;
+    p->n = in->n;
+    p->rows = in->rows;
+    p->cols = in->cols;
+    p->upright = in->upright;
+    p->floor = in->floor;
+    for (int i = 0; i < LOGS; i++) p->log_table[i] = logf(((float)i + 0.5f) / LOGS);
+    if (!problem_geometry(p, in->steps)) goto fail;
+    if (!(in->dense ? problem_dense(p, in->dense) : problem_sparse(p, in->indptr, in->indices, in->values))) goto fail;
+    for (int f = 0; f < p->n; f++) {
+        int pin = in->pins ? in->pins[f] : -1;
+        p->fixed[f] = pin != -1;
+        p->excluded[f] = pin == -2;
+        if (pin >= 0) {
+            p->pinned_at[p->slot_cell[pin >> 2]] = 4 * f + (pin & 3);
+            p->n_pinned++;
+        }
+        p->n_usable += pin != -2;
+    }
+    for (int slot = 0; slot < p->slots; slot++)
+        if (p->pinned_at[p->slot_cell[slot]] < 0) p->free_cells[p->n_free++] = p->slot_cell[slot];
+    if (!problem_unary(p, in) || !problem_links(p, in->indptr, in->indices, in->values)) goto fail;
+    return p;
+fail:
+    problem_free(p);
+    return NULL;
+}
+
+/* The energy of poses, from scratch; NaN when memory ran out. */
+API double jig_energy(const Problem *p, const int32_t *poses) {
+    State *st = state_new(p, 0);
+    if (!st) return NAN;
+    read_poses(st, poses);
+    double energy = energy_of(st);
+    state_free(st);
+    return energy;
+}
+
+/* One restart: start, then annealing and large-neighbourhood search in turn. Deterministic for (problem, plan,
+ * seed, poses) unless stopped. Returns 0 when memory ran out. */
+API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *poses, Report *report) {
+    State *st = state_new(p, seed);
+    Lns *w = lns_new(p);
+    int ok = st && w;
+    if (ok) {
+        Control c = {plan->seconds > 0 ? now_seconds() + plan->seconds : 1e300, plan->cancel, plan->progress_energy,
+                     plan->progress_moves};
+        read_poses(st, poses);
+        if (plan->grow) ok = grow(st, NULL, 0, 0, plan->draws, plan->noise);
+        fill_holes(st);
+        restart_from_here(st);
+        report->finished = 1;
+        for (int i = 0; i < plan->cycles && report->finished && ok; i++) {
+            if (plan->moves)
+                report->finished = anneal(st, &c, plan->moves / plan->cycles, i ? plan->rehot : plan->hot, plan->cold);
+            return_to_best(st);
+            if (report->finished && plan->rounds) {
+                report->finished = search_neighbourhoods(st, w, &c, plan->rounds, plan->lns);
+                return_to_best(st);
+            }
+        }
+        write_poses(st, st->best, poses);
+        report->energy = st->best_energy;
+        report->moves = st->moves;
+        report->accepted = st->accepted;
+    }
+    lns_free(w);
+    state_free(st);
+    return ok;
+}
+
+/* For tests: `count` proposals of one kind at temperature t from poses, which are replaced by where it ends.
+ * kind: the order of MOVES, then assignment, refill, regrow. energies: incremental, from scratch, best kept. */
+API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t count, float t, int32_t *poses,
+                     double *energies) {
+    State *st = state_new(p, seed);
+    Lns *w = lns_new(p);
+    if (st && w) {
+        read_poses(st, poses);
+        fill_holes(st);
+        restart_from_here(st);
+        for (int64_t i = 0; i < count; i++) {
+            if (kind < MOVE_KINDS) st->accepted += MOVES[kind](st, t);
+            else if (kind == MOVE_KINDS) st->accepted += lns_assignment(st, w, 3 + rng_below(&st->rng, 30), t);
+            else if (kind == MOVE_KINDS + 1) lns_refill(st, w, 4, t);
+            else lns_regrow(st, w, t);
+        }
+        energies[0] = st->energy;
+        energies[1] = energy_of(st);
+        leave(st);
+        energies[2] = st->best_energy;
+        write_poses(st, st->code, poses);
+    }
+    int64_t accepted = st && w ? st->accepted : -1;
+    lns_free(w);
+    state_free(st);
+    return accepted;
+}

@@ -1,0 +1,324 @@
+/* Best-first growth. From a seed (one fragment, or a region that is kept), the empty cell that is decided most
+ * clearly is filled next. A cell's candidates are all free fragments with all turns; a candidate's value is the sum
+ * of its links to the neighbours that stand already, so a fragment that fits better elsewhere is held back; the
+ * cell's priority is the lead of its best candidate over the second and over "nothing fits here".
+ *
+ * The region floats: its extent may grow to rows x cols, or cols x rows when turns are free, and is laid into the
+ * grid at the end. With pins, or when a kept region stays where it is, the frame is the grid itself. */
+
+typedef struct {
+    int cell, code, second; /* best and second candidate, -1 for none */
+    float value, gap, lead; /* gap: over the second candidate; lead: over it and over no candidate, with noise */
+} Front;
+
+typedef struct {
+    const Problem *p;
+    Rng *rng;
+    int size, offset[4]; /* the canvas is size x size */
+    int32_t *code;       /* (size * size) */
+    int32_t *front_of;   /* (size * size) index into front, -1 none, -2 closed */
+    Front *front;
+    int n_front;
+    int32_t *free, *free_at; /* fragments not yet used, and where each stands in that list */
+    int n_free;
+    int row0, row1, col0, col1; /* extent, inclusive */
+    int floating, origin;       /* origin: canvas row and col of the grid's first slot when not floating */
+    float noise;
+} Growth;
+
+static void growth_free(Growth *g) {
+    free(g->code);
+    free(g->front_of);
+    free(g->front);
+    free(g->free);
+    free(g->free_at);
+}
+
+static int growth_new(Growth *g, const Problem *p, Rng *rng, float noise) {
+    int longest = p->rows > p->cols ? p->rows : p->cols;
+    memset(g, 0, sizeof *g);
+    g->p = p;
+    g->rng = rng;
+    g->noise = noise;
+    g->size = 3 * longest + 4; /* a kept region may stand at either end of the grid and grow the other way */
+    g->origin = longest + 1;
+    int64_t area = (int64_t)g->size * g->size;
+    g->code = zeros(area, sizeof(int32_t));
+    g->front_of = zeros(area, sizeof(int32_t));
+    g->front = zeros(area, sizeof(Front));
+    g->free = zeros(p->n, sizeof(int32_t));
+    g->free_at = zeros(p->n, sizeof(int32_t));
+    if (!g->code || !g->front_of || !g->front || !g->free || !g->free_at) return 0;
+    for (int b = 0; b < 4; b++) g->offset[b] = p->d_row[b] * g->size + p->d_col[b];
+    for (int64_t c = 0; c < area; c++) {
+        g->code[c] = 4 * p->n;
+        g->front_of[c] = -1;
+    }
+    for (int f = 0; f < p->n; f++) {
+        g->free_at[f] = -1;
+        if (p->excluded[f]) continue;
+        g->free_at[f] = g->n_free;
+        g->free[g->n_free++] = f;
+    }
+    g->row0 = g->col0 = g->size;
+    return 1;
+}
+
+static int growth_fits(const Growth *g, int cell) {
+    int row = cell / g->size, col = cell % g->size;
+    int height = (row > g->row1 ? row : g->row1) - (row < g->row0 ? row : g->row0) + 1;
+    int width = (col > g->col1 ? col : g->col1) - (col < g->col0 ? col : g->col0) + 1;
+    if (height <= g->p->rows && width <= g->p->cols) return 1;
+    return g->floating && !g->p->upright && height <= g->p->cols && width <= g->p->rows;
+}
+
+static inline void consider(Front *x, float *second, int code, float value) {
+    if (value > x->value) {
+        *second = x->value;
+        x->second = x->code;
+        x->value = value;
+        x->code = code;
+    } else if (value > *second) {
+        *second = value;
+        x->second = code;
+    }
+}
+
+static inline float growth_unary(const Growth *g, int cell, int code) {
+    const Problem *p = g->p;
+    if (g->floating) return 0.0f;
+    int row = cell / g->size - g->origin, col = cell % g->size - g->origin;
+    return unary(p, (row + 1) * p->stride + col + 1, code);
+}
+
+/* Finds the two best candidates of a frontier cell. */
+static void growth_evaluate(Growth *g, Front *x) {
+    const Problem *p = g->p;
+    int bearing[4], side[4], m = 0;
+    float out = 0.0f, second = -1e30f, scratch[4];
+    for (int b = 0; b < 4; b++) {
+        int other = g->code[x->cell + g->offset[b]];
+        if (fragment_of(other) == p->n) continue;
+        bearing[m] = b;
+        side[m] = side_facing(other, b + 2);
+        out += p->log_out[side[m++]];
+    }
+    x->code = x->second = -1;
+    x->value = -1e30f;
+    if (p->dense) {
+        for (int i = 0; i < g->n_free; i++) {
+            int f = g->free[i];
+            float value[4] = {0};
+            for (int j = 0; j < m; j++) {
+                const float *row = p->dense + (int64_t)side[j] * p->ld + 4 * (int64_t)f;
+                const float *u = p->log_u + 4 * (int64_t)f;
+                float base = p->log_u[side[j]];
+                for (int k = 0; k < 4; k++) value[k] += row[(bearing[j] - k) & 3] + u[(bearing[j] - k) & 3] + base;
+            }
+            for (int k = 0; k < (p->upright ? 1 : 4); k++)
+                consider(x, &second, 4 * f + k, value[k] + growth_unary(g, x->cell, 4 * f + k));
+        }
+    } else {
+        for (int j = 0; j < m; j++) {
+            int64_t start = p->hash_start[side[j]], buckets = (int64_t)p->hash_mask[side[j]] + 1;
+            for (int64_t e = start; e < start + buckets; e++) {
+                int f = p->hash_key[e];
+                if (f < 0 || g->free_at[f] < 0) continue;
+                for (int a = 0; a < 4; a++) {
+                    int code = 4 * f + turns_to_face(a, bearing[j]);
+                    if ((p->upright && (code & 3)) || p->hash_value[4 * e + a] == p->floor) continue;
+                    if (code == x->code || code == x->second) continue;
+                    float value = growth_unary(g, x->cell, code);
+                    for (int i = 0; i < m; i++) {
+                        int t = side_facing(code, bearing[i]);
+                        value += scores4(p, side[i], f, scratch)[t & 3] + p->log_u[side[i]] + p->log_u[t];
+                    }
+                    consider(x, &second, code, value);
+                }
+            }
+        }
+    }
+    x->gap = x->value - second;
+    x->lead = x->code < 0 ? -1e30f : x->value - (second < out ? out : second);
+    if (g->noise > 0.0f) x->lead -= g->noise * logf(-logf(rng_unit(g->rng)));
+}
+
+static void growth_close(Growth *g, int at) {
+    g->front_of[g->front[at].cell] = -2;
+    g->front[at] = g->front[--g->n_front];
+    if (at < g->n_front) g->front_of[g->front[at].cell] = at;
+}
+
+/* Writes a fragment to the canvas without looking at the frontier. */
+static void growth_put(Growth *g, int cell, int code) {
+    int row = cell / g->size, col = cell % g->size, f = fragment_of(code);
+    g->code[cell] = code;
+    g->front_of[cell] = -2;
+    int at = g->free_at[f], last = g->free[--g->n_free];
+    g->free[at] = last;
+    g->free_at[last] = at;
+    g->free_at[f] = -1;
+    if (row < g->row0) g->row0 = row;
+    if (row > g->row1) g->row1 = row;
+    if (col < g->col0) g->col0 = col;
+    if (col > g->col1) g->col1 = col;
+}
+
+static void growth_open(Growth *g, int cell) {
+    for (int b = 0; b < 4; b++) {
+        int other = cell + g->offset[b], at = g->front_of[other];
+        if (at == -2 || !growth_fits(g, other)) continue;
+        if (at == -1) {
+            at = g->n_front++;
+            g->front_of[other] = at;
+            g->front[at].cell = other;
+        }
+        growth_evaluate(g, &g->front[at]);
+    }
+}
+
+static void growth_run(Growth *g) {
+    while (g->n_front && g->n_free) {
+        int best = -1;
+        for (int i = 0; i < g->n_front; i++) {
+            if (!growth_fits(g, g->front[i].cell)) {
+                growth_close(g, i--);
+                continue;
+            }
+            if (best < 0 || g->front[i].lead > g->front[best].lead) best = i;
+        }
+        if (best < 0 || g->front[best].code < 0) return;
+        Front chosen = g->front[best];
+        int code = chosen.code;
+        if (g->noise > 0.0f && chosen.second >= 0 && rng_unit(g->rng) * (1.0f + expf(chosen.gap / g->noise)) < 1.0f)
+            code = chosen.second;
+        growth_close(g, best);
+        growth_put(g, chosen.cell, code);
+        int f = fragment_of(code);
+        for (int i = 0; i < g->n_front; i++)
+            if (fragment_of(g->front[i].code) == f || fragment_of(g->front[i].second) == f)
+                growth_evaluate(g, &g->front[i]);
+        growth_open(g, chosen.cell);
+    }
+}
+
+/* Starts the frontier around everything that stands on the canvas. */
+static void growth_start(Growth *g) {
+    for (int row = g->row0; row <= g->row1; row++)
+        for (int col = g->col0; col <= g->col1; col++) {
+            int cell = row * g->size + col;
+            if (fragment_of(g->code[cell]) == g->p->n) continue;
+            for (int b = 0; b < 4; b++) {
+                int other = cell + g->offset[b];
+                if (g->front_of[other] != -1 || !growth_fits(g, other)) continue;
+                g->front_of[other] = g->n_front;
+                g->front[g->n_front].cell = other;
+                growth_evaluate(g, &g->front[g->n_front++]);
+            }
+        }
+}
+
+/* A fragment whose sides have strong partners; the best of `draws` random ones, of all when draws is 0. */
+static int growth_seed(Growth *g, int draws) {
+    const Problem *p = g->p;
+    int best = g->free[0];
+    float most = -1.0f;
+    for (int i = 0; i < (draws ? draws : g->n_free); i++) {
+        int f = g->free[draws ? rng_below(g->rng, g->n_free) : i];
+        float sum = 0.0f;
+        for (int s = 4 * f; s < 4 * f + 4; s++) {
+            int t = p->top_side[(int64_t)s * TOP];
+            if (t >= 0) sum += expf(fminf(link_of(p, s, t), 0.0f));
+        }
+        if (sum > most) {
+            most = sum;
+            best = f;
+        }
+    }
+    return best;
+}
+
+/* Unary energy of the grown region laid into the grid by m (canvas coordinates -> grid); -1e30 if it sticks out. */
+static float growth_fit(const Growth *g, const Motion *m, State *st) {
+    const Problem *p = g->p;
+    float sum = 0.0f;
+    for (int row = g->row0; row <= g->row1; row++)
+        for (int col = g->col0; col <= g->col1; col++) {
+            int code = g->code[row * g->size + col], r, c;
+            if (fragment_of(code) == p->n) continue;
+            turn_offset(p, m->turns, row - m->from_row, col - m->from_col, &r, &c);
+            r += m->to_row;
+            c += m->to_col;
+            if (r < 0 || c < 0 || r >= p->rows || c >= p->cols) return -1e30f;
+            int cell = (r + 1) * p->stride + c + 1;
+            if (st) put(st, cell, turned_code(code, m->turns));
+            else sum += unary(p, cell, turned_code(code, m->turns));
+        }
+    return sum;
+}
+
+/* Lays the grown region into the grid where unary terms like it best, and fills what is left in any way. */
+static void growth_finish(Growth *g, State *st) {
+    const Problem *p = g->p;
+    Motion best = {g->origin, g->origin, 0, 0, 0};
+    if (g->floating) {
+        float most = -2e30f;
+        int height = g->row1 - g->row0 + 1, width = g->col1 - g->col0 + 1;
+        int judged = p->unary_turns || p->unary_cells;
+        for (int turns = 0; turns < (p->upright ? 1 : 4); turns++) {
+            int h = turns & 1 ? width : height, w = turns & 1 ? height : width;
+            if (h > p->rows || w > p->cols) continue;
+            for (int row = 0; row <= p->rows - h; row++)
+                for (int col = 0; col <= p->cols - w; col++) {
+                    int far_row, far_col;
+                    turn_offset(p, turns, height - 1, width - 1, &far_row, &far_col);
+                    Motion m = {g->row0, g->col0, row - (far_row < 0 ? far_row : 0), col - (far_col < 0 ? far_col : 0), turns};
+                    float fit = judged ? growth_fit(g, &m, NULL) : 0.0f;
+                    if (fit > most) {
+                        most = fit;
+                        best = m;
+                    }
+                }
+        }
+    }
+    for (int slot = 0; slot < p->slots; slot++) put(st, p->slot_cell[slot], 4 * p->n);
+    growth_fit(g, &best, st);
+    rebuild_pool(st);
+    fill_holes(st);
+    st->energy = energy_of(st);
+}
+
+/* Grows a placement. kept: (count) cells of st whose fragments stay together, or none; in_place: they stay where
+ * they are. Pins always stay. Returns 0 when memory ran out. */
+static int grow(State *st, const int32_t *kept, int count, int in_place, int draws, float noise) {
+    const Problem *p = st->p;
+    Growth g;
+    if (!growth_new(&g, p, &st->rng, noise)) {
+        growth_free(&g);
+        return 0;
+    }
+    g.floating = !in_place && p->n_pinned == 0;
+    for (int i = 0; i < count; i++) {
+        int cell = kept[i];
+        if (p->pinned_at[cell] >= 0 || fragment_of(st->code[cell]) == p->n) continue;
+        growth_put(&g, (p->cell_row[cell] + g.origin) * g.size + p->cell_col[cell] + g.origin, st->code[cell]);
+    }
+    for (int slot = 0; slot < p->slots && p->n_pinned; slot++) {
+        int cell = p->slot_cell[slot];
+        if (p->pinned_at[cell] >= 0)
+            growth_put(&g, (p->cell_row[cell] + g.origin) * g.size + p->cell_col[cell] + g.origin, p->pinned_at[cell]);
+    }
+    if (g.row0 > g.row1 && g.n_free) growth_put(&g, g.origin * (g.size + 1), 4 * growth_seed(&g, draws));
+    if (!g.floating) {
+        g.row0 = g.col0 = g.origin;
+        g.row1 = g.origin + p->rows - 1;
+        g.col1 = g.origin + p->cols - 1;
+    }
+    if (g.n_free < p->n) {
+        growth_start(&g);
+        growth_run(&g);
+        growth_finish(&g, st);
+    }
+    growth_free(&g);
+    return 1;
+}
