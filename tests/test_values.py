@@ -149,7 +149,7 @@ def test_grid_slots() -> None:
 
 @given(st.permutations(range(6)), st.permutations(range(6)))
 def test_permute_keeps_ids_and_pixels_together(first: list[int], second: list[int]) -> None:
-    puzzle = sample.puzzle()
+    puzzle = Puzzle(sample.puzzle().fragments, 5, 12, "vase")
     once = puzzle.permute(first)
     assert once.ids == tuple(puzzle.ids[k] for k in first)
     for name in puzzle.ids:
@@ -157,7 +157,7 @@ def test_permute_keeps_ids_and_pixels_together(first: list[int], second: list[in
     both = [first[k] for k in second]
     assert once.permute(second).ids == puzzle.permute(both).ids
     assert once.permute(np.argsort(first)).ids == puzzle.ids
-    assert (once.cell, once.container, len(once)) == (puzzle.cell, puzzle.container, 6)
+    assert (once.cell, once.container, once.name, len(once)) == (5, 12, "vase", 6)
 
 
 @pytest.mark.parametrize("order", [[0, 1], [0, 1, 2, 3, 4, 4], [1, 2, 3, 4, 5, 6]])
