@@ -1,0 +1,181 @@
+"""Training-free measurers: costs along the contour, calibrated to probabilities of touching sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync import z4
+from jigsync.measure.calibration import Calibration, RowStats, features, log_softmax_rows, row_stats, shipped
+from jigsync.measure.contour import Contours, read_contours
+from jigsync.measure.costs import Cost, Gradients, SeamBand, Silhouette, Texture
+from jigsync.measure.measurements import Measurements
+from jigsync.puzzle import Puzzle
+
+DENSE_FRAGMENTS: Final = 700
+"""Up to here all 16 N^2 pairs of sides are kept (31 MB at 700); beyond, the best `TOP` of every side."""
+TOP: Final = 48
+BLOCK: Final = 512
+EPSILON: Final = 1e-6
+"""Added to a cost before its logarithm is taken: two blank sides agree perfectly, and mean nothing."""
+MAX_MASS: Final = 0.98
+"""The 16 ways two fragments can touch never take more than this of the pair's probability."""
+
+COSTS: Final[Mapping[str, Callable[[Contours], Cost]]] = {
+    "silhouette": Silhouette,
+    "seam": SeamBand,
+    "edge": lambda contours: SeamBand(contours, 2),
+    "mgc": Gradients,
+    "texture": Texture,
+}
+MEASURERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "silhouette": ("silhouette",),
+    "seam": ("seam",),
+    "mgc": ("mgc",),
+    "boundary": ("mgc", "edge", "seam", "texture", "silhouette"),
+}
+"""Measurer -> its costs; `boundary` is the default and uses all of them."""
+
+
+def regime_of(contours: Contours) -> str:
+    """Which weights apply: "flush" squares or "damaged" fragments. Read off the fragments, not told."""
+    return "flush" if contours.flush else "damaged"
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A training-free measurer.
+
+    Attributes:
+        name: one of MEASURERS.
+        straight: read at the cell's straight side instead of the contour (for the studies).
+        calibration: fitted weights; None takes the shipped ones of the puzzle's regime.
+    """
+
+    name: str = "boundary"
+    straight: bool = False
+    calibration: Calibration | None = None
+
+    def measure(self, puzzle: Puzzle) -> Measurements:
+        """Measures all pairs of sides; sparse beyond DENSE_FRAGMENTS fragments."""
+        contours = read_contours(puzzle, self.straight)
+        names = MEASURERS[self.name]
+        calibration = self.calibration or shipped(self.name, regime_of(contours), names)
+        costs = [COSTS[name](contours) for name in names]
+        if len(puzzle) <= DENSE_FRAGMENTS:
+            log_cost, stats = dense_log_costs(costs, len(puzzle))
+            return Measurements.from_sides_log_p(puzzle.ids, _dense_log_p(log_cost, stats, calibration))
+        return _sparse(puzzle, costs, calibration)
+
+
+def block_log_costs(cost: Cost, block: slice) -> NDArray[np.float32]:
+    """log(cost + eps) of a block of sides against all, +inf between sides of one fragment.
+
+    Shapes: B sides -> (B, 4N).
+    """
+    value = np.log(cost.rows(block) + np.float32(EPSILON))
+    rows = np.arange(len(value)) + block.start
+    own = rows // z4.ORDER * z4.ORDER
+    value[np.arange(len(value))[:, None], own[:, None] + np.arange(z4.ORDER)] = np.inf
+    return np.asarray(value)
+
+
+def dense_log_costs(costs: list[Cost], n: int) -> tuple[list[NDArray[np.float32]], list[RowStats]]:
+    """All costs and their row statistics at once. Shapes: (4N, 4N) each."""
+    values = [block_log_costs(cost, slice(0, 4 * n)) for cost in costs]
+    return values, [row_stats(value) for value in values]
+
+
+def dense_features(log_cost: list[NDArray[np.float32]], stats: list[RowStats]) -> NDArray[np.float32]:
+    """Features of all pairs of sides; not finite between sides of one fragment.
+
+    Shapes: -> (4N, 4N, 3 K).
+    """
+    rows, cols = np.ogrid[: len(log_cost[0]), : len(log_cost[0])]
+    return np.concatenate([features(value, rows, cols, s) for value, s in zip(log_cost, stats, strict=True)], axis=-1)
+
+
+def _dense_log_p(
+    log_cost: list[NDArray[np.float32]], stats: list[RowStats], calibration: Calibration
+) -> NDArray[np.float32]:
+    logits = np.zeros_like(log_cost[0])
+    rows, cols = np.ogrid[: len(logits), : len(logits)]
+    for k, (value, s) in enumerate(zip(log_cost, stats, strict=True)):
+        with np.errstate(invalid="ignore"):
+            part = features(value, rows, cols, s)
+        logits += part @ calibration.weights[3 * k : 3 * k + 3].astype(np.float32)
+    logits[~np.isfinite(log_cost[0])] = -np.inf
+    forward = log_softmax_rows(logits, calibration.none)
+    log_p = (forward + forward.T) / 2
+    log_p[~np.isfinite(log_cost[0])] = -np.inf
+    return _limit_mass(log_p)
+
+
+def _limit_mass(log_p: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scales a pair's 16 probabilities down where they sum to more than MAX_MASS. Shapes: (4N, 4N)."""
+    n = len(log_p) // z4.ORDER
+    mass = np.exp(log_p).reshape(n, 4, n, 4).sum(axis=(1, 3))
+    down = np.log(np.minimum(1.0, MAX_MASS / np.maximum(mass, MAX_MASS))).astype(np.float32)
+    return log_p + np.repeat(np.repeat(down, 4, axis=0), 4, axis=1)
+
+
+def _sparse(puzzle: Puzzle, costs: list[Cost], calibration: Calibration) -> Measurements:
+    """Two passes over blocks of rows: statistics of every side first, then the best candidates of every side."""
+    sides = z4.ORDER * len(puzzle)
+    blocks = [slice(start, min(start + BLOCK, sides)) for start in range(0, sides, BLOCK)]
+    stats = [_stats_of(cost, blocks) for cost in costs]
+    every = np.arange(sides)[None]
+    kept_cols = np.empty((sides, TOP), dtype=np.int64)
+    kept_logits = np.empty((sides, TOP), dtype=np.float32)
+    normaliser = np.empty(sides, dtype=np.float32)
+    for block in blocks:
+        rows = np.arange(block.start, block.stop)[:, None]
+        logits = np.zeros((len(rows), sides), dtype=np.float32)
+        for k, (cost, s) in enumerate(zip(costs, stats, strict=True)):
+            value = block_log_costs(cost, block)
+            with np.errstate(invalid="ignore"):
+                part = features(value, rows, every, s)
+            logits += part @ calibration.weights[3 * k : 3 * k + 3].astype(np.float32)
+        logits[~np.isfinite(value)] = -np.inf
+        log_p = log_softmax_rows(logits, calibration.none)
+        best = np.argpartition(-logits, TOP, axis=1)[:, :TOP]
+        kept_cols[block] = best
+        kept_logits[block] = np.take_along_axis(logits, best, axis=1)
+        normaliser[block] = kept_logits[block, 0] - np.take_along_axis(log_p, best[:, :1], axis=1)[:, 0]
+    return _listed(puzzle, kept_cols, kept_logits, normaliser)
+
+
+def _stats_of(cost: Cost, blocks: list[slice]) -> RowStats:
+    parts = [row_stats(block_log_costs(cost, block)) for block in blocks]
+    return RowStats(
+        np.concatenate([p.least for p in parts]),
+        np.concatenate([p.second for p in parts]),
+        np.concatenate([p.median for p in parts]),
+        np.concatenate([p.which for p in parts]),
+    )
+
+
+def _listed(
+    puzzle: Puzzle, cols: NDArray[np.int64], logits: NDArray[np.float32], normaliser: NDArray[np.float32]
+) -> Measurements:
+    """Sparse rows from the kept candidates; a pair kept by one of its two sides is listed for both.
+
+    Features are symmetric, so the logit of (t, s) is that of (s, t): log p(s | t) = logit - normaliser of t.
+    """
+    sides, top = cols.shape
+    s, t, logit = np.repeat(np.arange(sides), top), cols.ravel(), logits.ravel()
+    s, t, logit = np.concatenate([s, t]), np.concatenate([t, s]), np.concatenate([logit, logit])
+    _, first = np.unique(s * sides + t, return_index=True)
+    s, t, logit = s[first], t[first], logit[first]
+    log_p = logit - (normaliser[s] + normaliser[t]) / 2
+    # Probabilities of one side sum to at most 1; what is not listed shares the usual tail evenly.
+    log_p = np.minimum(log_p, np.float32(np.log(MAX_MASS / 4)) + np.float32(np.log(4)))
+    indptr = np.searchsorted(s, np.arange(sides + 1))
+    background = float(np.quantile(log_p, 0.02))
+    return Measurements.from_sides_log_p(
+        puzzle.ids, indptr=indptr, indices=t, values=log_p, background=min(background, -np.log(16.0) - 5.3)
+    )

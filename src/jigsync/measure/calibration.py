@@ -1,0 +1,165 @@
+"""From costs to probabilities, by a conditional logit whose weights are fitted, not guessed.
+
+For a side s the candidates are all sides t of other fragments, and "no neighbour" (the picture's edge):
+
+    p(t | s) = exp(w . f(s, t)) / (exp(w_none) + sum_t' exp(w . f(s, t')))
+
+Every cost D gives three features. A cost's absolute size depends on the picture and on the damage, so all of them are
+relative to the other candidates of the two sides:
+
+    level(s, t)  = log D(s, t) - (log median D(s, .) + log median D(., t)) / 2
+    lead(s, t)   = [log D(s, t) - log min_{t' != t} D(s, t')] + the same seen from t    (< 0: the best by a margin)
+    best(s, t)   = the negative part of `lead`, from each side
+
+and the answer is made symmetric: log p = (log p(t | s) + log p(s | t)) / 2. `jigsync calibrate` fits w by maximum
+likelihood on puzzles it cuts itself and writes `calibration.json`, with the data and the command in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from jigsync.errors import FormatError
+
+Matrix = NDArray[np.float32]
+FEATURES_PER_COST: Final = 3
+FORMAT: Final = "jigsync-calibration/1"
+
+
+@dataclass(frozen=True, eq=False)
+class RowStats:
+    """What is remembered of every side's costs: enough to compute features one block at a time.
+
+    Shapes: all (4N,) float32 in log cost: the smallest, the second smallest, the median; and which is smallest.
+    """
+
+    least: Matrix
+    second: Matrix
+    median: Matrix
+    which: NDArray[np.int64]
+
+
+def row_stats(log_cost: Matrix) -> RowStats:
+    """Statistics of a block of rows; the sides of the same fragment are +inf in it.
+
+    Shapes: (B, 4N) -> (B,) each.
+    """
+    two = np.argpartition(log_cost, 1, axis=1)[:, :2]
+    values = np.take_along_axis(log_cost, two, axis=1)
+    swap = values[:, 0] > values[:, 1]
+    which = np.where(swap, two[:, 1], two[:, 0])
+    candidates = log_cost.shape[1] - 4
+    median = np.partition(log_cost, candidates // 2, axis=1)[:, candidates // 2]
+    return RowStats(values.min(axis=1), values.max(axis=1), median, which)
+
+
+def features(
+    log_cost: Matrix, rows: NDArray[np.int64], cols: NDArray[np.int64], stats: RowStats
+) -> NDArray[np.float32]:
+    """The three features of given pairs of sides.
+
+    Shapes: log_cost (...), rows and cols broadcast to the same (...), stats of all 4N sides -> (..., 3).
+    """
+    level = log_cost - (stats.median[rows] + stats.median[cols]) / 2
+    ahead_row = log_cost - np.where(stats.which[rows] == cols, stats.second[rows], stats.least[rows])
+    ahead_col = log_cost - np.where(stats.which[cols] == rows, stats.second[cols], stats.least[cols])
+    best = np.minimum(ahead_row, 0) + np.minimum(ahead_col, 0)
+    return np.stack(np.broadcast_arrays(level, ahead_row + ahead_col, best), axis=-1).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Weights of one measurer in one regime.
+
+    Attributes:
+        costs: names of the costs, in feature order.
+        weights: (3 * len(costs),) float64.
+        none: w_none.
+    """
+
+    costs: tuple[str, ...]
+    weights: NDArray[np.float64]
+    none: float
+
+    def logits(self, feature: NDArray[np.float32]) -> Matrix:
+        """Shapes: (..., F) -> (...)."""
+        return feature @ self.weights.astype(np.float32)
+
+
+def log_softmax_rows(logits: Matrix, none: float) -> Matrix:
+    """log p(t | s) with "no neighbour" among the candidates; -inf logits stay out.
+
+    Shapes: (B, C) -> (B, C).
+    """
+    top = np.maximum(logits.max(axis=1, keepdims=True), none)
+    total = np.exp(logits - top).sum(axis=1, keepdims=True) + np.exp(none - top)
+    return np.asarray(logits - top - np.log(total), dtype=np.float32)
+
+
+@cache
+def _shipped() -> Mapping[str, Mapping[str, object]]:
+    text = files("jigsync.measure").joinpath("calibration.json").read_text(encoding="utf-8")
+    data = json.loads(text)
+    if data.get("format") != FORMAT:
+        raise FormatError(f"The shipped calibration.json has format {data.get('format')!r}: expected {FORMAT!r}.")
+    measurers: Mapping[str, Mapping[str, object]] = data["measurers"]
+    return measurers
+
+
+def shipped(measurer: str, regime: str, costs: Sequence[str]) -> Calibration:
+    """The calibration in the package for a measurer and regime, its costs checked against the code's."""
+    entry = _shipped()[f"{measurer}/{regime}"]
+    if list(costs) != entry["costs"]:
+        raise FormatError(f"calibration.json knows '{measurer}' with costs {entry['costs']}, the code has {list(costs)}.")
+    weights = np.array(entry["weights"], dtype=np.float64)
+    none = entry["none"]
+    assert isinstance(none, float)
+    return Calibration(tuple(costs), weights, none)
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """One side for fitting: features (C, F) of its candidates and the index of the true one, -1 for none."""
+
+    feature: NDArray[np.float32]
+    true: int
+
+
+def fit(costs: Sequence[str], examples: Sequence[Example], ridge: float = 1e-3) -> tuple[Calibration, float]:
+    """Maximum likelihood with a small ridge; convex, so the start does not matter.
+
+    Returns the calibration and the mean log-likelihood a side.
+    """
+    size = FEATURES_PER_COST * len(costs)
+    stacked = np.concatenate([e.feature for e in examples]).astype(np.float64)
+    starts = np.concatenate([[0], np.cumsum([len(e.feature) for e in examples])])
+    true_row = np.array([starts[k] + e.true if e.true >= 0 else -1 for k, e in enumerate(examples)])
+    has = true_row >= 0
+    owner = np.repeat(np.arange(len(examples)), np.diff(starts))
+
+    def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logit, none = stacked @ theta[:-1], theta[-1]
+        top = np.maximum(np.maximum.reduceat(logit, starts[:-1]), none)
+        mass = np.exp(logit - top[owner])
+        total = np.add.reduceat(mass, starts[:-1]) + np.exp(none - top)
+        chosen = np.where(has, logit[np.maximum(true_row, 0)], none)
+        value = -np.mean(chosen - top - np.log(total)) + ridge * np.dot(theta, theta) / 2
+        p = mass / total[owner]
+        gradient = np.append(
+            (p @ stacked - stacked[true_row[has]].sum(axis=0)) / len(examples),
+            np.mean(np.exp(none - top) / total - ~has),
+        )
+        return float(value), gradient + ridge * theta
+
+    found = minimize(loss, np.zeros(size + 1), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    theta = np.asarray(found.x)
+    return Calibration(tuple(costs), theta[:-1], float(theta[-1])), -float(found.fun)

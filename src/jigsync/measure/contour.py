@@ -1,0 +1,135 @@
+"""Sides read along the fragment's own contour.
+
+Every side is turned to face east (right). On each of L rows of the cell, from the fragment's centre line outwards,
+the contour is the first opaque pixel seen from the east:
+
+    colour[y, d] = the pixel d steps inside the contour on row y        d = 0 .. D - 1
+    offset[y]    = contour's distance beyond the cell's straight side   > 0 outside, < 0 eroded, in cells
+    valid[y]     = there was an opaque pixel on that row
+
+Reading at the cell's straight side instead (`straight=True`) is what the paper did; it reads background wherever the
+fragment is not square and is kept for the studies that show so.
+
+Two sides touch face to face: the second one is seen half-turned, so its rows run the other way (`facing`).
+Signs: the side with bearing a faces east after -a turns (canvas bearing = bearing + turns).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync import z4
+from jigsync.puzzle import Pixels, Puzzle
+
+OPAQUE: Final = 224
+"""Alpha from which a pixel shows the fragment's own colour."""
+MAX_SAMPLES: Final = 64
+BAND: Final = 0.20
+"""Depth of the band that is read, in cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contours:
+    """All sides of a puzzle, in side order 4 i + a.
+
+    Attributes:
+        cell: cell pitch in pixels that was used.
+        colour: (4N, L, D, 3) float32, sRGB in [0, 1], alpha divided out.
+        offset: (4N, L) float32, in cells; 0 where not valid.
+        valid: (4N, L) bool.
+    """
+
+    cell: float
+    colour: NDArray[np.float32]
+    offset: NDArray[np.float32]
+    valid: NDArray[np.bool_]
+
+    @property
+    def flush(self) -> bool:
+        """Are all fragments squares that fill their cells?"""
+        return bool(self.valid.all() and np.abs(self.offset).max() * self.cell < 0.75)
+
+    @property
+    def n(self) -> int:
+        """Number of fragments."""
+        return len(self.valid) // z4.ORDER
+
+
+def facing(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The same sides as seen from the fragment across the seam: rows in reverse order.
+
+    Shapes: (S, L, ...) -> (S, L, ...).
+    """
+    return rows[:, ::-1]
+
+
+def estimate_cell(puzzle: Puzzle) -> float:
+    """Cell pitch in pixels without the hint: the median side of the fragments' areas' squares.
+
+    Erosion takes about eps P from a side, so it reads a little low for damaged fragments, for all of them alike.
+    """
+    areas = [np.count_nonzero(pixels[..., 3] >= 128) for pixels in puzzle.fragments.pixels]
+    return max(4.0, float(np.sqrt(np.median(areas))))
+
+
+def read_contours(puzzle: Puzzle, straight: bool = False) -> Contours:
+    """Reads all four sides of all fragments."""
+    cell = float(puzzle.cell) if puzzle.cell is not None else estimate_cell(puzzle)
+    samples = int(min(MAX_SAMPLES, round(cell)))
+    depth = max(3, round(BAND * cell))
+    n = len(puzzle)
+    colour = np.zeros((4 * n, samples, depth, 3), dtype=np.float32)
+    offset = np.zeros((4 * n, samples), dtype=np.float32)
+    valid = np.zeros((4 * n, samples), dtype=bool)
+    for i, pixels in enumerate(puzzle.fragments.pixels):
+        for bearing in range(z4.ORDER):
+            east = np.rot90(pixels, z4.inverse(bearing))
+            s = z4.ORDER * i + bearing
+            _read_side(east, cell, straight, colour[s], offset[s], valid[s])
+    return Contours(cell, colour, offset, valid)
+
+
+def _read_side(
+    east: Pixels,
+    cell: float,
+    straight: bool,
+    colour: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    valid: NDArray[np.bool_],
+) -> None:
+    """Fills one side's arrays from the fragment turned to face it east.
+
+    Shapes: east (H, W, 4), colour (L, D, 3), offset (L,), valid (L,).
+    """
+    height, width = east.shape[:2]
+    samples, depth = colour.shape[:2]
+    # Row centres of the L samples; several pixel rows fall into one sample when the cell is larger than L.
+    per_sample = max(1, round(cell / samples))
+    centres = (height - cell) / 2 + (np.arange(samples) + 0.5) * cell / samples
+    rows = np.floor(centres[:, None] + (np.arange(per_sample) - (per_sample - 1) / 2)).astype(np.int64)
+    inside = (rows >= 0) & (rows < height)
+    rows = np.clip(rows, 0, height - 1)
+    border = width / 2 + cell / 2
+    opaque = east[..., 3] >= OPAQUE
+    last = width - 1 - np.argmax(opaque[:, ::-1], axis=1)
+    seen = opaque.any(axis=1)
+    first = np.full(height, round(border) - 1) if straight else last
+    column = np.clip(first[:, None] - np.arange(depth), 0, width - 1)
+    strip = np.take_along_axis(east, column[..., None], axis=1).astype(np.float32)
+    alpha = strip[..., 3:]
+    strip = strip[..., :3] / np.maximum(alpha, 1.0)
+    use = (inside & seen[rows])[..., None]
+    count = np.maximum(use.sum(axis=1), 1).astype(np.float32)
+    colour[:] = (strip[rows] * use[..., None]).sum(axis=1) / count[..., None]
+    beyond = (last + 1 - border) / cell
+    offset[:] = (beyond[rows] * use[..., 0]).sum(axis=1) / count[:, 0]
+    valid[:] = use[..., 0].any(axis=1)
+    if not valid.all() and valid.any():
+        # A row without the fragment repeats its nearest row that has one: costs need no holes.
+        have = np.flatnonzero(valid)
+        nearest = have[np.abs(np.arange(samples)[:, None] - have).argmin(axis=1)]
+        colour[:] = colour[nearest]

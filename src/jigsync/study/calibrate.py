@@ -1,0 +1,124 @@
+"""Fits the calibration of the training-free measurers on puzzles cut from a folder of pictures.
+
+Half of the pictures fit the weights, the other half measures them: every figure in the file is held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync import z4
+from jigsync.io.images import read_rgb
+from jigsync.measure.boundary import COSTS, MEASURERS, dense_features, dense_log_costs, regime_of
+from jigsync.measure.calibration import FEATURES_PER_COST, FORMAT, Calibration, Example, fit
+from jigsync.measure.contour import read_contours
+from jigsync.measure.sides import side_at
+from jigsync.puzzle import Grid
+from jigsync.sweep.generate import cut_picture
+from jigsync.sweep.options import SEVERITIES, CutOptions
+from jigsync.truth import Truth
+
+KINDS: Final = {
+    "flush": [("clean", 28, Grid(7, 8)), ("clean", 64, Grid(5, 6)), ("clean", 128, Grid(4, 5))],
+    "damaged": [(name, 128, Grid(4, 5)) for name in SEVERITIES if name != "clean"],
+}
+"""Regime -> severities, cells and grids it is fitted on."""
+SIDES_A_PUZZLE: Final = 24
+
+
+def touching(truth: Truth, ids: Sequence[str]) -> NDArray[np.int64]:
+    """The side that truly touches each side, -1 at the picture's edge.
+
+    Shapes: -> (4N,).
+    """
+    at = {placed.cell: (i, placed.turns) for i, name in enumerate(ids) for placed in [truth.placement[name]]}
+    out = np.full(z4.ORDER * len(ids), -1, dtype=np.int64)
+    for cell, (i, turns) in at.items():
+        assert cell is not None
+        for bearing in range(z4.ORDER):
+            d_row, d_col = z4.bearing_offset(bearing)
+            other = at.get((cell[0] + d_row, cell[1] + d_col))
+            if other is not None:
+                out[side_at(i, turns, bearing)] = side_at(*other, z4.turn_bearing(bearing, 2))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A side's candidates with the features of all costs. Shapes: feature (C, 3 K)."""
+
+    feature: NDArray[np.float32]
+    true: int
+
+
+def _sides(
+    pictures: Sequence[Path], regime: str, rng: np.random.Generator, tick: Callable[[], None]
+) -> Iterator[_Side]:
+    for picture in pictures:
+        rgb = read_rgb(picture)
+        for name, cell, grid in KINDS[regime]:
+            options = CutOptions(grid, cell, SEVERITIES[name])
+            puzzle, truth = cut_picture(rgb, options, int(rng.integers(2**31)))
+            contours = read_contours(puzzle)
+            if regime_of(contours) != regime:
+                continue
+            costs = [make(contours) for make in COSTS.values()]
+            with np.errstate(invalid="ignore"):
+                feature = dense_features(*dense_log_costs(costs, len(puzzle)))
+            partner = touching(truth, puzzle.ids)
+            for s in rng.choice(len(partner), SIDES_A_PUZZLE, replace=False):
+                other = np.flatnonzero(np.arange(len(partner)) // z4.ORDER != s // z4.ORDER)
+                true = int(np.searchsorted(other, partner[s])) if partner[s] >= 0 else -1
+                yield _Side(feature[s, other], true)
+        tick()
+
+
+def calibrate(
+    pictures: Sequence[Path], seed: int, command: str, tick: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """Everything that calibration.json holds."""
+    rng = np.random.default_rng(seed)
+    half = (len(pictures) + 1) // 2
+    names = list(COSTS)
+    measurers: dict[str, Any] = {}
+    for regime in KINDS:
+        learn = list(_sides(pictures[:half], regime, rng, tick))
+        held_out = list(_sides(pictures[half:], regime, rng, tick))
+        for measurer, costs in MEASURERS.items():
+            pick = np.concatenate([np.arange(FEATURES_PER_COST) + FEATURES_PER_COST * names.index(c) for c in costs])
+            fitted, _ = fit(costs, [Example(side.feature[:, pick], side.true) for side in learn])
+            measurers[f"{measurer}/{regime}"] = {
+                "costs": list(costs),
+                "weights": [float(w) for w in fitted.weights],
+                "none": fitted.none,
+                "held_out": _measure(fitted, pick, held_out),
+            }
+    return {
+        "format": FORMAT,
+        "data": f"{len(pictures)} pictures, half of them held out, {SIDES_A_PUZZLE} sides a puzzle",
+        "command": command,
+        "seed": seed,
+        "measurers": measurers,
+    }
+
+
+def _measure(calibration: Calibration, pick: NDArray[np.int64], sides: Sequence[_Side]) -> dict[str, float]:
+    """Top-1 accuracy and mean log-likelihood (nats) of sides that have a neighbour and of all sides."""
+    right, likelihood = [], []
+    for side in sides:
+        logits = np.append(calibration.logits(side.feature[:, pick]), calibration.none).astype(np.float64)
+        log_p = logits - np.logaddexp.reduce(logits)
+        likelihood.append(log_p[side.true])
+        if side.true >= 0:
+            right.append(int(np.argmax(logits[:-1])) == side.true)
+    return {
+        "sides": len(sides),
+        "top1": round(float(np.mean(right)), 4),
+        "log_likelihood": round(float(np.mean(likelihood)), 4),
+    }
