@@ -22,4 +22,6 @@
 #include "engine_src/lns.c"
 #include "engine_src/anneal.c"
 #include "engine_src/marginals.c"
-#include "engine_src/api.c"
+#include "engine_src/api.c" /* defines API, so the two that stand alone follow it */
+#include "engine_src/exact.c"
+#include "engine_src/breed.c"
