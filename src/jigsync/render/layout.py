@@ -92,7 +92,7 @@ def layout_of(puzzle: Puzzle, solution: Solution, *, gaps: bool = False, at_leas
         at_least: pixels the longer side should have; smaller canvases are zoomed by a whole factor to come near it.
 
     Raises:
-        InputError: the solution placed nothing at all, or a fragment that the puzzle does not have.
+        InputError: the solution failed, or places a fragment that the puzzle does not have.
     """
     if solution.grid is None:
         why = f" ({solution.reason.rstrip('.')})" if solution.reason else ""

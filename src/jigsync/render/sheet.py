@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from jigsync.errors import InputError
 from jigsync.puzzle import Pixels, Puzzle
 from jigsync.render.style import FAINT, PAPER, fit_text, over_paper, text_size, write
 
@@ -62,6 +63,8 @@ def contact_sheet(puzzle: Puzzle, captions: bool = True, columns: int | None = N
         captions: write the ids below.
         columns: fragments a row; None gives a sheet a little wider than high.
     """
+    if not len(puzzle):
+        raise InputError(f"The puzzle '{puzzle.name}' has no fragment: there is nothing to show.")
     extent = max(_extent(pixels) for pixels in puzzle.fragments.pixels)
     plan = _plan(len(puzzle), extent, captions, columns)
     page = np.empty((*plan.size, 3), dtype=np.uint8)
