@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, BinaryIO, Final, NoReturn
 
 from jigsync.errors import FormatError, InputError, OptionError
 
@@ -24,6 +24,9 @@ JSON_LIMIT: Final = 64 * 2**20
 """Largest JSON file that is read, in bytes."""
 
 StrPath = str | os.PathLike[str]
+
+_PREFIX: Final = ".jigsync-"
+_SUFFIX: Final = ".tmp"
 
 
 def reason_of(error: BaseException) -> str:
@@ -39,14 +42,15 @@ def cannot(verb: str, path: StrPath, error: BaseException) -> InputError:
 # ---------------------------------------------------------------------------------------------- writing
 
 
-def write_bytes(path: StrPath, data: bytes) -> None:
-    """Writes a whole file or nothing: temporary sibling, fsync, rename. Parent folders are made."""
+@contextmanager
+def atomic_file(path: StrPath) -> Iterator[BinaryIO]:
+    """Yields a binary file that becomes `path`, whole, when the block ends well. Parent folders are made."""
     target = Path(path)
     with _parents(target):
         temporary = _sibling(target)
         try:
             with open(temporary, "xb") as file:
-                file.write(data)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)
@@ -54,6 +58,18 @@ def write_bytes(path: StrPath, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
         _sync(target.parent)
+
+
+def write_bytes(path: StrPath, data: bytes) -> None:
+    """Writes a whole file or nothing."""
+    with atomic_file(path) as file:
+        file.write(data)
+
+
+def remove_leftovers(folder: StrPath) -> None:
+    """Removes the temporary files that a killed process left in a folder."""
+    for path in Path(folder).glob(f"{_PREFIX}*{_SUFFIX}"):
+        path.unlink(missing_ok=True)
 
 
 def write_json(path: StrPath, value: Any) -> None:
@@ -137,7 +153,7 @@ def _parents(target: Path) -> Iterator[None]:
 
 def _sibling(target: Path) -> Path:
     """A hidden name next to `target` that nobody uses."""
-    return target.parent / f".jigsync-{uuid.uuid4().hex}.tmp"
+    return target.parent / f"{_PREFIX}{uuid.uuid4().hex}{_SUFFIX}"
 
 
 def _swap(temporary: Path, target: Path) -> None:
