@@ -1,0 +1,97 @@
+"""`jigsync demo`: from a bundled picture to a damaged puzzle and back, in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from jigsync.placement import Solution
+    from jigsync.study.score import Scores
+
+BEFORE: Final = "before.png"
+AFTER: Final = "after.png"
+COMPARE: Final = "compare.png"
+SOLUTION: Final = "solution.json"
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write; an older demo in it is replaced.")] = Path(
+        "demo-out"
+    ),
+    picture: Annotated[str, typer.Option(help="astronaut, chelsea, coffee or rocket.")] = "coffee",
+    grid: Annotated[str, typer.Option(help="5 is 5 x 5; 4x6 is 4 rows of 6.")] = "4",
+    severity: Annotated[str, typer.Option(help="clean, light, medium, heavy, severe or eroded.")] = "medium",
+    seed: Annotated[int, typer.Option(help="Another seed cuts another puzzle.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Cut a bundled picture into a damaged, turned, shuffled puzzle, solve it, and score the answer."""
+    import json
+
+    import numpy as np
+
+    import jigsync
+    from jigsync import data
+    from jigsync.io.cut_folder import OURS, PUZZLE_FOLDER
+    from jigsync.io.files import atomic_folder, check_output_folder
+    from jigsync.io.images import write_png
+    from jigsync.io.puzzle_folder import save_puzzle
+    from jigsync.io.solution_file import save_solution
+    from jigsync.io.truth_file import TRUTH_FILE, save_truth
+    from jigsync.render.compare import compare
+    from jigsync.render.sheet import contact_sheet
+    from jigsync.study.score import score
+
+    ours = (*OURS, BEFORE, AFTER, COMPARE, SOLUTION)
+    check_output_folder(out, overwrite=True, ours=ours)
+    puzzle, truth = jigsync.cut_with_truth(data.picture(picture), grid, severity, seed=seed)
+    typer.echo(
+        f"Cut '{picture}' into {len(puzzle)} fragments, turned and shuffled: {truth.grid}, {severity}, seed {seed}.",
+        err=True,
+    )
+    solution = jigsync.solve(puzzle)
+    scores = score(solution, truth)
+    with atomic_folder(out, overwrite=True, ours=ours) as folder:
+        save_puzzle(folder / PUZZLE_FOLDER, puzzle)
+        save_truth(folder / TRUTH_FILE, truth)
+        save_solution(folder / SOLUTION, solution)
+        write_png(folder / BEFORE, np.asarray(contact_sheet(puzzle)))
+        if solution:
+            write_png(folder / AFTER, np.asarray(solution.assemble(puzzle)))
+            write_png(folder / COMPARE, np.asarray(compare(puzzle, solution, truth)))
+    if as_json:
+        result: dict[str, Any] = {"out": str(out), "status": solution.status, "reason": solution.reason}
+        typer.echo(json.dumps({**result, "seconds": solution.seconds, "scores": scores.to_json()}))
+    else:
+        typer.echo(_report(out, solution, scores))
+    if not solution:
+        raise typer.Exit(1)
+
+
+def _report(out: Path, solution: Solution, scores: Scores) -> str:
+    """The score and where the pictures are, for a person."""
+    if not solution:
+        return f"Not solved: {solution.reason}\nThe fragments: {out / BEFORE}"
+
+    def count(share: float) -> str:
+        return f"{round(share * scores.fragments)} of {scores.fragments}"
+
+    lines = [
+        f"Solved in {solution.seconds:.1f} s by '{solution.solver}': {solution.status}. {solution.reason}".rstrip(),
+        f"  fragments in the right cell                {count(scores.model.aa)}",
+        f"  fragments in the right cell and upright    {count(scores.model.aa_rot)}",
+        f"  neighbours next to each other              {scores.model.sra:.0%}",
+    ]
+    if scores.best_turns:
+        lines.append(
+            f"  The picture as a whole is turned; after {scores.best_turns} more turns"
+            f" {count(scores.best4.aa_rot)} fragments are right."
+        )
+    lines += [
+        f"The fragments:         {out / BEFORE}",
+        f"The picture:           {out / AFTER}",
+        f"Both, errors outlined: {out / COMPARE}",
+    ]
+    return "\n".join(lines)
