@@ -346,16 +346,18 @@ def test_thousands_of_fragments_are_scaled_down() -> None:
     assert near(sheet, (10, 20, 30)).mean() > 0.6
 
 
-def test_transparent_and_offset_fragments_keep_their_centre() -> None:
-    """A fragment of one pixel off the centre of an even container, and one with no pixel at all."""
-    dot = np.zeros((10, 10, 4), dtype=np.uint8)
-    dot[2, 6] = (250, 10, 20, 255)
-    sheet = array(contact_sheet(Puzzle(Fragments(("dot", "nothing"), (dot, np.zeros_like(dot)))), captions=False))
-    rows, _ = np.nonzero((sheet == (250, 10, 20)).all(axis=-1))
-    side = round(rows.size**0.5)  # of the zoomed pixel; the extent is 6 pixels around (5, 5): rows 2..7
-    assert rows.size == side**2
-    assert 6 * side > 150
-    assert (sheet == PAPER).all(axis=-1).sum() == sheet.shape[0] * sheet.shape[1] - side**2
+def test_fragments_stand_in_the_middle_of_their_place() -> None:
+    """An oblong in a corner of its container, a square that sets the scale, and one with no pixel at all."""
+    oblong, square = np.zeros((12, 12, 4), dtype=np.uint8), np.zeros((12, 12, 4), dtype=np.uint8)
+    oblong[:2, 1:7] = (250, 10, 20, 255)
+    square[3:9, 6:] = (10, 20, 250, 255)
+    three = Puzzle(Fragments(("f5", "f1", "f3"), (oblong, square, np.zeros_like(square))))
+    sheet = array(contact_sheet(three, captions=False, columns=3))
+    high, wide = (np.nonzero((sheet == (250, 10, 20)).all(axis=-1).any(axis=axis))[0] for axis in (1, 0))
+    rows, cols = (np.nonzero((sheet == (10, 20, 250)).all(axis=-1).any(axis=axis))[0] for axis in (1, 0))
+    assert len(wide) == len(rows) == len(cols) == 3 * len(high) == 192
+    assert high.mean() == rows.mean()
+    assert (sheet == PAPER).all(axis=-1).sum() == sheet.shape[0] * sheet.shape[1] - 192 * 192 - 192 * 64
 
 
 def test_empty_puzzle_is_refused() -> None:

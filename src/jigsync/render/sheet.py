@@ -55,8 +55,8 @@ class _Plan:
 def contact_sheet(puzzle: Puzzle, captions: bool = True, columns: int | None = None) -> Image.Image:
     """All fragments as presented on neutral paper, as an RGB image.
 
-    All are drawn at one scale with their container's centre in the middle of their place; places are as large as
-    the largest fragment needs. Thousands of fragments are scaled down and lose their captions.
+    All are drawn at one scale, each in the middle of its place; places are as large as the largest fragment needs.
+    Thousands of fragments are scaled down and lose their captions.
 
     Args:
         puzzle: the fragments.
@@ -65,14 +65,15 @@ def contact_sheet(puzzle: Puzzle, captions: bool = True, columns: int | None = N
     """
     if not len(puzzle):
         raise InputError(f"The puzzle '{puzzle.name}' has no fragment: there is nothing to show.")
-    extent = max(_extent(pixels) for pixels in puzzle.fragments.pixels)
+    boxes = [_box(pixels) for pixels in puzzle.fragments.pixels]
+    extent = max(side.stop - side.start for box in boxes for side in box)
     plan = _plan(len(puzzle), extent, captions, columns)
     page = np.empty((*plan.size, 3), dtype=np.uint8)
     page[:] = PAPER
-    for number, pixels in enumerate(puzzle.fragments.pixels):
+    for number, (pixels, box) in enumerate(zip(puzzle.fragments.pixels, boxes, strict=True)):
         top, left = plan.corner(number)
         place = page[top : top + plan.side, left : left + plan.side]
-        place[:] = over_paper(_scaled(_centred(pixels, extent), plan.side))
+        place[:] = over_paper(_scaled(_centred(pixels[box], extent), plan.side))
     sheet = Image.fromarray(page)
     if plan.caption:
         size = _caption_size(plan.side)
@@ -100,25 +101,18 @@ def _caption_size(side: int) -> int:
     return max(10, min(15, round(side * 0.11)))
 
 
-def _extent(pixels: Pixels) -> int:
-    """Side of the smallest square around the container's centre that holds the fragment; at least 1."""
-    reach = 1
-    for axis in (0, 1):
-        used = np.flatnonzero(pixels[..., 3].any(axis=1 - axis))
-        if used.size:
-            length = pixels.shape[axis]
-            reach = max(reach, length - 2 * int(used[0]), 2 * (int(used[-1]) + 1) - length)
-    return reach
+def _box(pixels: Pixels) -> tuple[slice, slice]:
+    """The smallest box that holds the fragment; of one pixel when there is nothing in it."""
+    rows, cols = (np.flatnonzero(pixels[..., 3].any(axis=axis)) for axis in (1, 0))
+    if not rows.size:
+        return slice(0, 1), slice(0, 1)
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(cols[0]), int(cols[-1]) + 1)
 
 
 def _centred(pixels: Pixels, extent: int) -> Pixels:
-    """The square of side `extent` around the container's centre, transparent where the container ends."""
-    box, pads = [], []
-    for length in pixels.shape[:2]:
-        first = (length - extent) // 2
-        box.append(slice(max(0, first), max(0, first) + min(extent, length)))
-        pads.append((max(0, -first), max(0, extent - length + min(0, first))))
-    return np.pad(pixels[tuple(box)], (*pads, (0, 0)))
+    """In the middle of a transparent square of side `extent`."""
+    spare = [extent - length for length in pixels.shape[:2]]
+    return np.pad(pixels, (*((room // 2, room - room // 2) for room in spare), (0, 0)))
 
 
 def _scaled(pixels: Pixels, side: int) -> NDArray[np.uint8]:
