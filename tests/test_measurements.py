@@ -150,6 +150,30 @@ def test_known_pairs() -> None:
     assert len(Measurements(IDS, log_p=random_log_p(5, 0)).known_pairs()[0]) == 10
 
 
+def test_selecting_fragments() -> None:
+    n, members = len(IDS), np.array([4, 0, 3])
+    sides = random_side_log_p(n, 6)
+    indptr, indices, values = csr_of(sides, np.random.default_rng(2).random(sides.shape) < 0.5)
+    unary = np.log(np.random.default_rng(0).dirichlet(np.ones(4), n))
+    cells = UnaryCells(np.random.default_rng(1).random((n, 2)), np.full(n, 0.1))
+    for made in (
+        Measurements(IDS, log_p=random_log_p(n, 5), unary_turns=unary, unary_cells=cells),
+        Measurements.from_sides_log_p(IDS, sides, unary_turns=unary, unary_cells=cells),
+        Measurements.from_sides_log_p(
+            IDS, indptr=indptr, indices=indices, values=values, unary_turns=unary, unary_cells=cells
+        ),
+    ):
+        part = made.select(members)
+        assert part.ids == ("f008", "f017", "f042")
+        off = ~np.eye(3, dtype=bool)
+        assert np.array_equal(part.dense[off], made.dense[np.ix_(members, members)][off])
+        assert part.unary_turns is not None
+        assert np.array_equal(part.unary_turns, unary[members])
+        assert part.unary_cells is not None
+        assert np.array_equal(part.unary_cells.xy, cells.xy[members])
+        assert part.unit_only == made.unit_only
+
+
 def test_large_puzzles_stay_sparse() -> None:
     n, rng = 5000, np.random.default_rng(0)
     ids = tuple(f"p{i * 3:05d}" for i in range(n))

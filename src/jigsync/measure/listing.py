@@ -98,6 +98,14 @@ class Listing:
     def __len__(self) -> int:
         return len(self.i)
 
+    def select(self, n: int, members: NDArray[np.int64]) -> Listing:
+        """The listing of some fragments, renumbered in the given order."""
+        new = np.full(n, -1, dtype=np.int64)
+        new[members] = np.arange(len(members))
+        keep = (new[self.i] >= 0) & (new[self.j] >= 0)
+        i, j, relation, log_p = (a[keep] for a in (self.i, self.j, self.relation, self.log_p))
+        return Listing.of(len(members), new[i], new[j], relation, log_p, self.background)
+
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """The ordered pairs of which something is listed, ascending.
 

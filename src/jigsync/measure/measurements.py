@@ -184,6 +184,24 @@ class Measurements:
         key = np.unique(np.minimum(first, second) * self.n + np.maximum(first, second))
         return key // self.n, key % self.n
 
+    def select(self, members: NDArray[Any]) -> Measurements:
+        """The measurements of some fragments, in the given order.
+
+        Shapes: members (M,) indices.
+        """
+        members = np.asarray(members, dtype=np.int64)
+        unary = self.unary_cells
+        sides = (z4.ORDER * members[:, None] + np.arange(z4.ORDER)).ravel()
+        return Measurements(
+            tuple(self.ids[k] for k in members),
+            log_p=None if self.log_p is None else self.log_p[np.ix_(members, members)],
+            side_log_p=None if self.side_log_p is None else self.side_log_p[np.ix_(sides, sides)],
+            listing=None if self.listing is None else self.listing.select(self.n, members),
+            unit_only=self.unit_only,
+            unary_turns=None if self.unary_turns is None else self.unary_turns[members],
+            unary_cells=None if unary is None else UnaryCells(unary.xy[members], unary.sigma[members]),
+        )
+
     def sides(self, floor: float = SCORE_FLOOR) -> SideScores:
         """Side scores as `measure.sides` defines them, symmetrised with the reversed pair.
 
