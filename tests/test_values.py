@@ -122,9 +122,7 @@ def test_grid_parses(text: str, shape: tuple[int, int]) -> None:
     assert Grid.parse(text).shape == shape
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "4x", "x6", "0", "0x3", "-3", "3.5", "4*6", "4x6x2", "nan", "999999", "4 6"]
-)
+@pytest.mark.parametrize("text", ["", "x", "4x", "x6", "0", "0x3", "-3", "3.5", "4*6", "4x6x2", "nan", "999999", "4 6"])
 def test_grid_refuses(text: str) -> None:
     with pytest.raises(OptionError, match="must be"):
         Grid.parse(text)
