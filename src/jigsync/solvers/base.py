@@ -98,6 +98,10 @@ class SolveRequest:
         known = set(self.ids)
         for name in sorted(self.excluded - known):
             raise OptionError(f"The excluded fragment '{name}' is not in the puzzle.")
+        if len(self.excluded) == len(self.ids):
+            raise OptionError(
+                f"There is nothing to solve: {len(self.excluded)} of {len(self.ids)} fragments are excluded."
+            )
         cells: dict[tuple[int, int], str] = {}
         for name, pin in self.pins.items():
             if name not in known:
@@ -288,8 +292,6 @@ def over_grids(
         proof: for a solver that proves its answers: the note to give when no attempt was cut short.
     """
     chosen = request.belonging
-    if not len(chosen):
-        return Assignment.failure(len(request.ids), "There is no fragment to place.")
     best: tuple[Grid, Found] | None = None
     grids = request.grids()
     for done, grid in enumerate(grids):
@@ -307,6 +309,7 @@ def over_grids(
 
 
 _REGISTRY: dict[str, str] = {
+    "jigsync": "jigsync.solvers.joint:Joint",
     "exact": "jigsync.solvers.exact:Exact",
     "exhaustive": "jigsync.solvers.exhaustive:Exhaustive",
     "greedy": "jigsync.solvers.greedy:Greedy",

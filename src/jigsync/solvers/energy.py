@@ -17,6 +17,13 @@ from jigsync.puzzle import Grid
 Ints = NDArray[np.int64]
 
 
+def sparse_rows(scores: SideScores) -> tuple[Ints, NDArray[np.int32], NDArray[np.float32]]:
+    """(indptr, indices, values) of scores that are not dense."""
+    if scores.indptr is None or scores.indices is None or scores.values is None:
+        raise ValueError("these side scores are dense")
+    return scores.indptr, scores.indices, scores.values
+
+
 def score_pairs(scores: SideScores, s: Ints, t: Ints) -> NDArray[np.float64]:
     """score[s, t] of many pairs of sides, dense or sparse.
 
@@ -24,15 +31,15 @@ def score_pairs(scores: SideScores, s: Ints, t: Ints) -> NDArray[np.float64]:
     """
     if scores.dense is not None:
         return scores.dense[s, t].astype(np.float64)
-    assert scores.indptr is not None and scores.indices is not None and scores.values is not None
+    indptr, indices, values = sparse_rows(scores)
     width = 4 * scores.n
-    rows = np.repeat(np.arange(width, dtype=np.int64), np.diff(scores.indptr))
-    keys = rows * width + scores.indices  # ascending: rows ascend, and indices ascend within a row
+    rows = np.repeat(np.arange(width, dtype=np.int64), np.diff(indptr))
+    keys = rows * width + indices  # ascending: rows ascend, and indices ascend within a row
     wanted = s * width + t
-    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     if not len(keys):
         return np.full(len(wanted), scores.floor)
-    return np.where(keys[at] == wanted, scores.values[at].astype(np.float64), scores.floor)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[at] == wanted, values[at].astype(np.float64), scores.floor)
 
 
 def occupants(grid: Grid, slots: Ints) -> Ints:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from jigsync import z4
 from jigsync.measure.sides import SideScores
 from jigsync.solvers.base import SolveRequest
-from jigsync.solvers.energy import Ints
+from jigsync.solvers.energy import Ints, sparse_rows
 
 Floats = NDArray[np.float32]
 
@@ -31,19 +31,15 @@ def select(scores: SideScores, chosen: Ints) -> SideScores:
     sides = (4 * chosen[:, None] + np.arange(4)).ravel()
     if scores.dense is not None:
         return SideScores(len(chosen), dense=scores.dense[np.ix_(sides, sides)])
-    assert scores.indptr is not None and scores.indices is not None and scores.values is not None
+    indptr, indices, values = sparse_rows(scores)
     renumbered = np.full(4 * scores.n, -1, dtype=np.int64)
     renumbered[sides] = np.arange(len(sides))
-    s = renumbered[np.repeat(np.arange(4 * scores.n), np.diff(scores.indptr))]
-    t = renumbered[scores.indices]
+    s = renumbered[np.repeat(np.arange(4 * scores.n), np.diff(indptr))]
+    t = renumbered[indices]
     kept = (s >= 0) & (t >= 0)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(s[kept], minlength=len(sides)))]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(s[kept], minlength=len(sides)))]).astype(np.int64)
     return SideScores(
-        len(chosen),
-        indptr=indptr,
-        indices=t[kept].astype(np.int32),
-        values=scores.values[kept],
-        floor=scores.floor,
+        len(chosen), indptr=starts, indices=t[kept].astype(np.int32), values=values[kept], floor=scores.floor
     )
 
 
@@ -72,7 +68,7 @@ class SideTable:
     def may_touch(self, s: Ints, t: Ints) -> NDArray[np.bool_]:
         """Which pairs of sides may touch: two fragments and, when upright, opposite bearings."""
         apart = s // 4 != t // 4
-        return apart & ((t - s) % 4 == 2) if self.upright else apart
+        return np.asarray(apart & ((t - s) % 4 == 2) if self.upright else apart)
 
     def row(self, s: int) -> Floats:
         """Scores of side s with all sides, -inf where they may not touch.
@@ -80,12 +76,12 @@ class SideTable:
         Shapes: (4N,).
         """
         if self._masked is not None:
-            return self._masked[s]
-        scores = self.scores
-        assert scores.indptr is not None and scores.indices is not None and scores.values is not None
-        out = np.full(4 * self.n, scores.floor, dtype=np.float32)
-        listed = slice(scores.indptr[s], scores.indptr[s + 1])
-        out[scores.indices[listed]] = scores.values[listed]
+            row: Floats = self._masked[s]
+            return row
+        indptr, indices, values = sparse_rows(self.scores)
+        out = np.full(4 * self.n, self.scores.floor, dtype=np.float32)
+        listed = slice(indptr[s], indptr[s + 1])
+        out[indices[listed]] = values[listed]
         out[~self.may_touch(np.full(4 * self.n, s), np.arange(4 * self.n))] = -np.inf
         return out
 
@@ -114,12 +110,10 @@ class SideTable:
                 candidates = np.arange(len(row))
             values = row[candidates]
         else:
-            scores = self.scores
-            assert scores.indptr is not None and scores.indices is not None and scores.values is not None
-            listed = slice(scores.indptr[s], scores.indptr[s + 1])
-            candidates = scores.indices[listed].astype(np.int64)
-            values = scores.values[listed]
-            kept = self.may_touch(np.full(len(candidates), s), candidates) & (values > scores.floor)
+            indptr, indices, all_values = sparse_rows(self.scores)
+            listed = slice(indptr[s], indptr[s + 1])
+            candidates, values = indices[listed].astype(np.int64), all_values[listed]
+            kept = self.may_touch(np.full(len(candidates), s), candidates) & (values > self.scores.floor)
             candidates, values = candidates[kept], values[kept]
         order = np.argsort(-values, kind="stable")[:width]
         order = order[values[order] > -np.inf]
@@ -156,10 +150,10 @@ class SideTable:
         Shapes: three (M,), ordered by s, then t.
         """
         firsts, seconds, values = [], [], []
-        for s in range(4 * self.n):
-            partners, scores = self._ranked_row(s, per_side)
-            firsts.append(np.minimum(s, partners))
-            seconds.append(np.maximum(s, partners))
+        for side in range(4 * self.n):
+            partners, scores = self._ranked_row(side, per_side)
+            firsts.append(np.minimum(side, partners))
+            seconds.append(np.maximum(side, partners))
             values.append(scores)
         s, t, value = np.concatenate(firsts), np.concatenate(seconds), np.concatenate(values)
         _, kept = np.unique(s * 4 * self.n + t, return_index=True)

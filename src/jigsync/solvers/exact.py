@@ -1,0 +1,79 @@
+"""Branch and bound: the placement of least energy, with proof (sync/engine_src/exact.c has the bound).
+
+While the global turn is free, one fragment's turns are held: to 0 in a square grid, where every assembly can be
+turned until that fragment stands so, and to 0 or 1 in an oblong one, which only maps to itself by half a turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.errors import OptionError
+from jigsync.puzzle import Grid
+from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
+from jigsync.solvers.energy import placement_energy
+from jigsync.solvers.native import branch_and_bound
+from jigsync.solvers.table import SideTable
+
+MOST_ITEMS = 16
+LOWEST = -1e4  # scores below are as good as forbidden; the bound needs finite numbers
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The proven optimum."""
+
+    name: ClassVar[str] = "exact"
+    summary: ClassVar[str] = "Branch and bound: the placement of least energy, proven."
+    assumes: ClassVar[str] = (
+        f"At most {MOST_ITEMS} fragments and slots; up to 9 it takes well under a second, beyond 12 give a time limit."
+        " Takes pins, holes, surplus fragments and unknown grids."
+    )
+
+    def solve(self, request: SolveRequest) -> Assignment:
+        """The best placement over all grids; `proven` unless it was stopped."""
+        table, budget = SideTable.of(request), Budget(request)
+        dense = np.maximum(table.scores.to_dense(), np.float32(LOWEST)) if table.n <= MOST_ITEMS else None
+
+        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found | None:
+            if dense is None or grid.size > MOST_ITEMS:
+                raise OptionError(
+                    f"The solver 'exact' takes at most {MOST_ITEMS} fragments and slots."
+                    f" Got {table.n} fragments for a {grid} grid."
+                )
+            most = [0.0]
+
+            def go_on(nodes: int, score: float) -> bool:
+                most[0] = 1 - (1 - most[0]) * 0.98  # nobody knows how many nodes there will be
+                return budget.go_on("branch", most[0], -score)
+
+            allowed = allowed_turns(table.n, grid, pins, request.upright)
+            branched = branch_and_bound(dense, grid, allowed, -to_beat, go_on)
+            if branched.fragments is None:
+                return None
+            slots, turns = np.full(table.n, -1, np.int64), np.zeros(table.n, np.int64)
+            filled = np.flatnonzero(branched.fragments >= 0)
+            slots[branched.fragments[filled]] = filled
+            turns[branched.fragments[filled]] = branched.turns[filled]
+            return Found(slots, turns, placement_energy(table.scores, grid, slots, turns))
+
+        return over_grids(request, budget, attempt, proof="Proven: no placement has a lower energy.")
+
+
+def allowed_turns(n: int, grid: Grid, pins: Pins, upright: bool) -> NDArray[np.uint8]:
+    """Which turns each fragment may have in each slot: bit k for turns k.
+
+    Shapes: (N, slots).
+    """
+    out = np.full((n, grid.size), 0b0001 if upright else 0b1111, dtype=np.uint8)
+    for fragment, (slot, turns) in pins.items():
+        out[fragment] = 0
+        out[:, slot] = 0
+        out[fragment, slot] = 1 << turns
+    if not (upright or pins or n > grid.size):  # of surplus fragments nobody knows which ones are placed
+        out[0] = 0b0001 if grid.rows == grid.cols else 0b0011
+    return out

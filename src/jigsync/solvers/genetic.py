@@ -1,0 +1,177 @@
+"""Sholomon, David and Netanyahu 2013: a population of placements, bred by kernel growth.
+
+Each generation keeps the fittest few as they are and breeds the others: two parents are drawn by roulette (the
+chance of being drawn is proportional to fitness above the worst), and the child grows from one fragment by the
+three phases of sync/engine_src/breed.c: fragments the parents agree on, best buddies one parent has, the most
+compatible fragment left. Mutation: now and then a random fragment takes the place of an agreed or most compatible one.
+
+An individual is (slots, turns), and for the crossover `touch[s]`, the side that side s touches (-1: none).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync import z4
+from jigsync.errors import bad_value
+from jigsync.puzzle import Grid
+from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
+from jigsync.solvers.energy import Ints, neighbour_slots, placement_energy, score_pairs
+from jigsync.solvers.native import Breeding, breed
+from jigsync.solvers.table import SideTable
+
+ELITE = 4
+SKIP_AGREED = 0.001  # chance of a random fragment where both parents agree
+SKIP_BEST = 0.005  # ... where the most compatible one would go
+PATIENCE = 12  # generations without a better individual after which it stops
+
+
+@dataclass(frozen=True)
+class Genetic:
+    """The genetic solver.
+
+    Attributes:
+        population: individuals a generation; None: 10 a fragment, at least 100, at most the published 1000.
+        generations: at most this many.
+    """
+
+    population: int | None = None
+    generations: int = 100
+
+    name: ClassVar[str] = "genetic"
+    summary: ClassVar[str] = "Population bred by kernel growth (Sholomon 2013)."
+    assumes: ClassVar[str] = (
+        "Published for known turns and a known grid. With unknown turns the kernel grows over pairs of sides, each"
+        " fragment turned as its side demands; of unknown grids each is bred for in turn. Takes pins, holes and"
+        " surplus fragments; give a time limit beyond a few hundred fragments."
+    )
+
+    def __post_init__(self) -> None:
+        if self.population is not None and self.population < ELITE + 2:
+            raise bad_value("population", "the solver 'genetic'", f"at least {ELITE + 2}", self.population)
+        if self.generations < 1:
+            raise bad_value("generations", "the solver 'genetic'", "at least 1", self.generations)
+
+    def solve(self, request: SolveRequest) -> Assignment:
+        """One population per grid."""
+        table, budget = SideTable.of(request), Budget(request)
+        size = self.population or min(1000, max(100, 10 * table.n))
+
+        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found:
+            rng = np.random.default_rng([request.seed, grid.rows, grid.cols])
+            return self._evolve(_World(table, grid, pins), size, rng, request.threads, budget)
+
+        return over_grids(request, budget, attempt)
+
+    def _evolve(self, world: _World, size: int, rng: np.random.Generator, threads: int, budget: Budget) -> Found:
+        slots, turns = world.random(size, rng)
+        best, waited = -np.inf, 0
+        with ThreadPoolExecutor(threads) as pool:
+            for generation in range(self.generations):
+                fitness = world.fitness(slots, turns)
+                order = np.argsort(-fitness, kind="stable")
+                slots, turns, fitness = slots[order], turns[order], fitness[order]
+                waited = 0 if fitness[0] > best + 1e-6 else waited + 1
+                best = max(best, float(fitness[0]))
+                if waited >= PATIENCE or not budget.go_on("breed", generation / self.generations, -best):
+                    break
+                child_slots, child_turns = world.children(slots, turns, fitness, rng, pool, threads)
+                slots = np.concatenate([slots[:ELITE], child_slots])
+                turns = np.concatenate([turns[:ELITE], child_turns])
+        fittest = int(np.argmax(world.fitness(slots, turns)))
+        first = slots[fittest].astype(np.int64), turns[fittest].astype(np.int64)
+        return Found(*first, placement_energy(world.table.scores, world.grid, *first))
+
+
+def roulette(fitness: NDArray[np.float64], children: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Two parents a child; the chance of being drawn is proportional to fitness above the worst.
+
+    Shapes: (P,) -> (children, 2).
+    """
+    weight = fitness - fitness.min() + 1e-9 + 1e-3 * (fitness.max() - fitness.min())
+    edges = np.cumsum(weight)
+    drawn = np.searchsorted(edges, rng.random((children, 2)) * edges[-1], side="right")
+    return np.asarray(np.minimum(drawn, len(fitness) - 1), dtype=np.int32)
+
+
+class _World:
+    """One grid's fixed parts, and what individuals are worth in it."""
+
+    def __init__(self, table: SideTable, grid: Grid, pins: Pins) -> None:
+        self.table, self.grid, self.pins = table, grid, pins
+        pinned = np.array([(i, slot, turns) for i, (slot, turns) in pins.items()], dtype=np.int32).reshape(-1, 3)
+        self.rules = Breeding(
+            grid, table.upright, table.rank, table.buddies.astype(np.int32), pinned, SKIP_AGREED, SKIP_BEST
+        )
+        self._neighbours = neighbour_slots(grid)
+
+    def random(self, size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Random individuals: the fragments (all, or as many as fit) on random slots with random turns."""
+        n, placed = self.table.n, min(self.table.n, self.grid.size)
+        free = np.setdiff1d(np.arange(self.grid.size), [slot for slot, _ in self.pins.values()])
+        loose = np.setdiff1d(np.arange(n), list(self.pins))
+        slots = np.full((size, n), -1, dtype=np.int32)
+        for row in slots:
+            count = placed - len(self.pins)
+            row[rng.permutation(loose)[:count]] = rng.permutation(free)[:count]
+        turns = np.zeros((size, n), np.int32) if self.table.upright else rng.integers(0, 4, (size, n), dtype=np.int32)
+        for fragment, (slot, pinned_turns) in self.pins.items():
+            slots[:, fragment], turns[:, fragment] = slot, pinned_turns
+        return slots, turns
+
+    def children(
+        self,
+        slots: NDArray[np.int32],
+        turns: NDArray[np.int32],
+        fitness: NDArray[np.float64],
+        rng: np.random.Generator,
+        pool: ThreadPoolExecutor,
+        threads: int,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """All but ELITE of the next generation; the same for any number of threads.
+
+        Shapes: (P, N), (P, N), (P,) -> (P - ELITE, N) twice.
+        """
+        count = len(slots) - ELITE
+        parents = roulette(fitness, count, rng)
+        seeds = rng.integers(0, 2**63, count, dtype=np.uint64)
+        touch = self.touch(slots, turns)
+        parts = np.array_split(np.arange(count), threads)
+        bred = list(pool.map(lambda part: breed(self.rules, touch, turns, parents[part], seeds[part]), parts))
+        return np.concatenate([pair[0] for pair in bred]), np.concatenate([pair[1] for pair in bred])
+
+    def touch(self, slots: NDArray[np.int32], turns: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The side that each side touches, or -1.
+
+        Shapes: (P, N), (P, N) -> (P, 4N).
+        """
+        size, n = slots.shape
+        people = np.arange(size)[:, None]
+        occupant = np.full((size, self.grid.size + 1), -1, dtype=np.int64)  # the last column is "nowhere"
+        occupant[people, slots] = np.arange(n)
+        occupant[:, -1] = -1
+        out = np.full((size, 4 * n), -1, dtype=np.int32)
+        near = np.vstack([self._neighbours, np.full((1, z4.ORDER), -1)])
+        for bearing in range(z4.ORDER):
+            other = occupant[people, near[slots, bearing]]
+            facing = (bearing + 2 - turns[people, np.maximum(other, 0)]) % 4
+            own = 4 * np.arange(n) + (bearing - turns) % 4
+            out[people, own] = np.where(other >= 0, 4 * other + facing, -1)
+        return out
+
+    def fitness(self, slots: NDArray[np.int32], turns: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Minus the energy of every individual.
+
+        Shapes: (P, N), (P, N) -> (P,).
+        """
+        touch = self.touch(slots, turns).astype(np.int64)
+        person, s = np.nonzero(touch >= 0)
+        t: Ints = touch[person, s]
+        once = s < t
+        scores = score_pairs(self.table.scores, s[once], t[once])
+        return np.bincount(person[once], scores, minlength=len(slots)).astype(np.float64)
