@@ -77,10 +77,9 @@ def test_seeds_and_splits_are_pinned() -> None:
     # printf '[3,"ab","2x3","clean",0]' | sha256sum, the first 63 bits
     assert derive_seed(3, "ab", "2x3", "clean", 0) == 4152775834468073741
     assert derive_seed(3, "ab", "2x3", "clean", 1) != derive_seed(3, "ab", "2x3", "clean", 0)
-    assert split_of("b333" + "0" * 60) == "val"
-    assert split_of("b332" + "f" * 60) == "train"
-    assert split_of("d999" + "9" * 60) == "val"
-    assert split_of("d99a" + "0" * 60) == "test"
+    # 0.70 = 0.b3333..., 0.85 = 0.d9999... in base 16
+    edges = {"b3332": "train", "b3334": "val", "d9998": "val", "d999a": "test", "00000": "train", "fffff": "test"}
+    assert {head: split_of(head + "0" * 59) for head in edges} == edges
     shares = Counter(split_of(hashlib.sha256(str(k).encode()).hexdigest()) for k in range(20_000))
     assert [shares[name] / 20_000 for name in ("train", "val", "test")] == pytest.approx([0.7, 0.15, 0.15], abs=0.01)
 
