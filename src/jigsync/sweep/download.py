@@ -17,16 +17,17 @@ from jigsync.errors import InputError, OptionError
 from jigsync.io.files import reason_of
 
 RETRIED: Final = frozenset((408, 425, 429, 500, 502, 503, 504))
+FINAL: Final = frozenset((404, 410))
 MAX_WAIT: Final = 60.0
 """Longest wait before a retry, in seconds, whatever the server asks for."""
 
 
 class Unreachable(InputError):
-    """The server did not answer properly, several times over; another day it may."""
+    """The server did not answer properly; another day it may."""
 
 
 class Refused(InputError):
-    """The server's answer is final: not there, not allowed, too large, or somewhere else."""
+    """The answer is final: not there, too large, or on a host that is not asked."""
 
 
 @dataclass
@@ -72,7 +73,8 @@ class Client:
                 error.close()
                 failure = f"status {error.code}"
                 if error.code not in RETRIED:
-                    raise Refused(f"The address '{url}' answers with {failure}.") from None
+                    kind = Refused if error.code in FINAL else Unreachable
+                    raise kind(f"The address '{url}' answers with {failure}.") from None
                 wait = max(wait, _retry_after(error.headers))
             except (OSError, http.client.HTTPException) as error:
                 failure = reason_of(getattr(error, "reason", None) or error)

@@ -21,7 +21,7 @@ from jigsync.errors import FormatError, ImageError, InputError, OptionError, bad
 from jigsync.io.files import StrPath, append_jsonl, parse_json, read_jsonl, remove_leftovers, write_bytes
 from jigsync.io.images import SUFFIXES, image_bytes_sha256, read_rgb
 from jigsync.io.schema import Node
-from jigsync.sweep.download import Client, Refused, Unreachable, host_of
+from jigsync.sweep.download import Client, Refused, host_of
 
 BASE_URL: Final = "https://collectionapi.metmuseum.org/public/collection/v1"
 IMAGE_HOST: Final = "images.metmuseum.org"
@@ -32,7 +32,7 @@ MAX_JSON: Final = 32 * 2**20
 MAX_PICTURE: Final = 64 * 2**20
 MAX_LIMIT: Final = 100_000
 GIVE_UP: Final = 5
-"""Objects in a row that cannot be reached before the server counts as gone."""
+"""Objects in a row without a usable answer before the server counts as gone."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +100,16 @@ def fetch(
             continue
         try:
             row, data = _download(client, base_url, number)
-        except Unreachable as error:
+        except Refused as error:
+            lost = 0
+            failed.append(Failure(number, str(error)))
+            append_jsonl(folder / SKIPPED_FILE, [{"object_id": number, "reason": str(error)}])
+            continue
+        except InputError as error:  # no answer, nonsense, or a broken picture: it may be better another day
             failed.append(Failure(number, str(error)))
             lost += 1
             if lost == GIVE_UP:
-                raise InputError(f"Stopped after {lost} objects in a row that cannot be reached: {error}") from None
-            continue
-        except InputError as error:
-            lost = 0
-            failed.append(Failure(number, str(error)))
-            if not isinstance(error, ImageError):  # a broken picture may be whole another day
-                append_jsonl(folder / SKIPPED_FILE, [{"object_id": number, "reason": str(error)}])
+                raise InputError(f"Stopped after {lost} objects in a row without a usable answer: {error}") from None
             continue
         lost = 0
         write_bytes(folder / row["file"], data)
