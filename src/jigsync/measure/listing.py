@@ -160,7 +160,8 @@ class Listing:
         """
         _, _, _, number = self.pairs()
         at, p_unit, p_other, _ = self._of_pairs(n, np.asarray(i, dtype=np.int64) * n + j)
-        out = np.log(np.where(v.IS_UNIT, p_unit[:, None], p_other[:, None])).astype(np.float32)
+        log_unit, log_other = (np.log(p).astype(np.float32)[:, None] for p in (p_unit, p_other))
+        out = np.where(v.IS_UNIT, log_unit, log_other)
         count = np.where(at < 0, 0, np.bincount(number, minlength=1)[at])
         start = np.searchsorted(number, at)
         row = np.repeat(np.arange(len(at)), count)

@@ -14,7 +14,6 @@ picture. Reversing: p_ji[REVERSE] should equal p_ij; `symmetric` averages the tw
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Protocol
@@ -168,9 +167,11 @@ class Measurements:
 
         Shapes: i, j (P,) -> (P, 192).
         """
-        forth = self.pair_log_p(i, j)
-        back = self.pair_log_p(j, i)[:, v.REVERSE]
-        return np.asarray(np.logaddexp(forth, back) - np.float32(math.log(2.0)), dtype=np.float32)
+        p = np.exp(self.pair_log_p(i, j))
+        p += np.exp(self.pair_log_p(j, i))[:, v.REVERSE]
+        p /= 2
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(p, out=p))
 
     def known_pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The unordered pairs i < j that a solver should look at: all, or those listed in either direction.

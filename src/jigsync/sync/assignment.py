@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 from jigsync.puzzle import Grid
 from jigsync.sync.graph import Floats, Ints
 
-EXACT_LIMIT: Final = 2000
+EXACT_LIMIT: Final = 1200
 """Fragments up to which the assignment is optimal; beyond, fragments alone on their nearest slot stay there and the
 others are assigned among what is left."""
 
@@ -64,21 +64,6 @@ def cells_xy(slots: Ints, grid: Grid) -> Floats:
     """(M, 2) centres (x, y) of slots in cells."""
     row, col = np.divmod(slots, grid.cols)
     return np.stack([col, row], axis=-1).astype(np.float64)
-
-
-def cost(xy: Floats, slots: Ints, grid: Grid) -> float:
-    """Mean squared distance of the placed fragments to their slots after the best shift and scale.
-
-    Least squares shrinks a noisy layout, so the scale is free: 1 - (correlation of layout and cells)^2, per cell.
-    """
-    placed = slots >= 0
-    if placed.sum() < 2:
-        return 0.0
-    layout, cells = xy[placed] - xy[placed].mean(axis=0), cells_xy(slots[placed], grid)
-    cells = cells - cells.mean(axis=0)
-    spread = float(np.sum(layout**2))
-    gain = float(np.sum(layout * cells)) / spread if spread > 0 else 0.0
-    return float(np.mean(np.sum((cells - gain * layout) ** 2, axis=1)))
 
 
 def _shift(xy: Floats, free: Ints, grid: Grid) -> Floats:

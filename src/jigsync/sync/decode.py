@@ -26,7 +26,7 @@ from jigsync.sync.graph import Floats, Graph, Ints, strongest
 _ROWS_AT_ONCE: Final = 50_000
 """Pairs decoded at a time: 50 000 x 192 float32 is 38 MB."""
 
-_TIE: Final = 1 + 1e-5
+_TIE: Final = 1 + 1e-4
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _chunks(
     backward: NDArray[np.bool_],
     possible: NDArray[np.bool_] | None,
     symmetrized: bool,
-) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Probabilities (M, 48, 4) of the edges, a block of rows at a time; each row sums to 1."""
     for start in range(0, len(i), _ROWS_AT_ONCE):
         rows = slice(start, min(start + _ROWS_AT_ONCE, len(i)))
@@ -138,7 +138,7 @@ def _chunks(
         else:
             log_p = measurements.pair_log_p(np.where(back, b, a), np.where(back, a, b))
             log_p[back] = log_p[back][:, v.REVERSE]
-        p = np.exp(log_p.astype(np.float64))
+        p = np.exp(log_p)
         if possible is not None:
             p = p * possible
         total = p.sum(axis=1, keepdims=True)
@@ -203,7 +203,7 @@ def decode_buckets(measurements: Measurements, edges: Edges, turns: Ints, grid: 
     return replace(edges, relative=relative, bucket=bucket, place_weight=place_weight)
 
 
-def _clear_maximum(p: NDArray[np.float64]) -> tuple[Ints, Floats]:
+def _clear_maximum(p: NDArray[np.float32]) -> tuple[Ints, Floats]:
     """Where the maximum of each row is, and the maximum; 0 when it is shared: a tie tells nothing.
 
     Shapes: (M, K) -> two (M,).

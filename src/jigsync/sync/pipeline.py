@@ -22,7 +22,7 @@ from jigsync.measure.measurements import Measurements
 from jigsync.placement import Gauge
 from jigsync.puzzle import Grid
 from jigsync.sync import gauge as gauges
-from jigsync.sync.assignment import assign, cells_xy, cost
+from jigsync.sync.assignment import assign, cells_xy
 from jigsync.sync.decode import DecodeOptions, Edges, decode_buckets, decode_turns
 from jigsync.sync.graph import Floats, Graph, Ints, given_pairs
 from jigsync.sync.loops import loop_support
@@ -197,15 +197,10 @@ class _Job:
         return np.array([gauges.fix_by_evidence(row) for row in score], dtype=np.int64)
 
     def _parity(self) -> int:
-        """0 when the largest component fits the grid in its present frame, 1 when it fits after one turn."""
-        largest = self.components == 0
-        xy = self._fit(np.zeros(int(self.components.max()) + 1, np.int64)).xy[largest]
-        alone = np.zeros(len(xy), np.int64)
-        costs = []
-        for g in (0, 1):
-            turned = z4.act(g, xy)
-            costs.append(cost(turned, assign(turned, alone, self.grid), self.grid))
-        return int(np.argmin(np.round(costs, 9)))
+        """0 when the largest component is longer along the grid's longer axis in its present frame, else 1."""
+        chosen = np.zeros(int(self.components.max()) + 1, np.int64)
+        wide, high = self._fit(chosen).xy[self.components == 0].var(axis=0).round(9)
+        return int(wide < high) if self.grid.cols > self.grid.rows else int(wide > high)
 
     def _measured(self, chosen: Ints, trust: Floats | None = None) -> Displacements:
         """Displacements in the canvas with every component's global turn added."""
