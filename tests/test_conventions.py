@@ -17,6 +17,10 @@ from jigsync.measure.vocabulary import TURN_I, TURN_J, UNIT, sector_of
 from jigsync.placement import turn_placement
 from jigsync.pose import Pose
 from jigsync.puzzle import Grid
+from jigsync.sweep.generate import cut_picture
+from jigsync.sweep.options import CutOptions
+from jigsync.sync.graph import Graph
+from jigsync.sync.rotation import synchronize_turns
 
 SOURCE = Path(z4.__file__).parent
 TURNS = range(4)
@@ -82,6 +86,20 @@ def test_convention_3_turns_of_the_truth_restore() -> None:
     assert not np.array_equal(np.rot90(sample.stored("f07"), -placed.turns), sample.upright(1, 2))
 
 
+def test_convention_3_turns_of_the_generator_restore() -> None:
+    rgb = sample.picture().repeat(4, axis=0).repeat(4, axis=1)[..., :3]
+    options = CutOptions(sample.GRID, cell=4 * sample.CELL)
+    puzzle, truth = cut_picture(rgb, options, seed=5)
+    assert {placed.turns for placed in truth.placement.values()} >= {1, 3}
+    box = slice(options.margin, options.margin + options.cell)
+    for name, placed in truth.placement.items():
+        assert placed.row is not None
+        assert placed.col is not None
+        top, left = placed.row * options.cell, placed.col * options.cell
+        upright = np.rot90(puzzle.fragments[name], placed.turns)[box, box, :3]
+        np.testing.assert_array_equal(upright, rgb[top : top + options.cell, left : left + options.cell])
+
+
 def test_convention_3_canvas_from_frag_maps_fragment_points_to_the_canvas() -> None:
     canvas_from_frag = Pose(1, (2.0, 5.0))
     np.testing.assert_allclose(canvas_from_frag.act(np.array([0.25, 0.5])), [2.5, 4.75])
@@ -139,12 +157,11 @@ def test_convention_7_storing_a_fragment_turned(bearing: int, turns_i: int, turn
 
 
 def synchronized(turns: list[int], sign: int) -> np.ndarray:
-    """Turns read off the leading eigenvector of H_ij = i^(sign * r_ij), r_ij = k_j - k_i."""
-    k = np.array(turns)
-    h = z4.phase(sign * (k[None, :] - k[:, None]))
-    _, vectors = np.linalg.eigh(h)
-    z = vectors[:, -1]
-    return z4.turns_of_phase(z / z[0])  # the eigenvector's free phase: the gauge in which fragment 0 has turns 0
+    """What the product makes of r_ij = sign * (k_j - k_i) on all pairs."""
+    i, j = np.triu_indices(len(turns), 1)
+    graph = Graph(len(turns), i, j, np.ones(len(i)))
+    relative = sign * (np.array(turns)[j] - np.array(turns)[i]) % 4
+    return synchronize_turns(graph, relative, graph.components())
 
 
 def best_share(found: np.ndarray, turns: list[int]) -> float:
@@ -153,14 +170,21 @@ def best_share(found: np.ndarray, turns: list[int]) -> float:
 
 
 def test_convention_8_sign_of_the_rotation_matrix() -> None:
-    assert z4.phase(np.array(1)) == 1j
+    mixed = [0, 1, 3, 2, 1, 0, 3, 0, 2, 3, 2, 0]
+    z = z4.phase(np.array(mixed))
+    assert z[1] == 1j
+    h = z4.phase(-(np.array(mixed)[None, :] - np.array(mixed)[:, None]))
+    np.testing.assert_allclose(h @ z, len(mixed) * z)  # z_i = i^(k_i) is the leading eigenvector of i^(-r_ij)
+    np.testing.assert_array_equal(h, h.conj().T)
+    assert synchronized(mixed, +1).tolist() == mixed
+
+
+def test_convention_8_half_turns_cannot_see_the_wrong_sign() -> None:
     half_turns = [0, 2, 2, 0, 2, 0, 0, 2, 2]
     mixed = [0, 1, 3, 2, 1, 0, 3, 0, 2, 3, 2, 0]
     assert best_share(synchronized(half_turns, -1), half_turns) == 1.0
-    assert best_share(synchronized(mixed, -1), mixed) == 1.0
-    # The wrong sign finds -k: invisible when every turn is its own inverse, and right for 7 of 12 here.
-    assert best_share(synchronized(half_turns, +1), half_turns) == 1.0
-    assert best_share(synchronized(mixed, +1), mixed) == pytest.approx(7 / 12)
+    # The wrong sign finds -k, which is k for the 7 of 12 that are even.
+    assert best_share(synchronized(mixed, -1), mixed) == pytest.approx(7 / 12)
 
 
 @pytest.mark.parametrize("g", TURNS)
