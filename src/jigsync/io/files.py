@@ -115,9 +115,9 @@ def check_output_folder(path: StrPath, *, overwrite: bool = False, ours: Collect
         names = sorted(os.listdir(path))
     except FileNotFoundError:
         return
-    except NotADirectoryError:
-        raise OptionError(f"The output '{os.fspath(path)}' must be a folder. Got a file instead.") from None
     except (OSError, ValueError) as error:
+        if isinstance(error, NotADirectoryError) and os.path.lexists(path):
+            raise OptionError(f"The output '{os.fspath(path)}' must be a folder. Got a file instead.") from None
         raise cannot("used as the output folder", path, error) from None
     strangers = [name for name in names if name not in ours]
     if names and not overwrite:
