@@ -1,0 +1,244 @@
+"""The solver interface: what a request refuses, which grids are tried, the registry, the energy, side tables."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planted import planted, sparse
+
+from jigsync import cli, z4
+from jigsync.errors import OptionError
+from jigsync.measure.sides import SideScores, side_at
+from jigsync.puzzle import Grid
+from jigsync.solvers import base
+from jigsync.solvers.base import Assignment, Budget, Pin, Progress, SolveRequest, grids_to_try
+from jigsync.solvers.energy import neighbour_slots, placement_energy, score_pairs, sparse_rows, touching_sides
+from jigsync.solvers.table import SideTable, select
+
+PUZZLE = planted(Grid(2, 3), 4)
+FIRST, SECOND = PUZZLE.ids[:2]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"excluded": frozenset({"zz"})}, "excluded fragment 'zz' is not in the puzzle"),
+        ({"excluded": frozenset(PUZZLE.ids)}, "6 of 6 fragments are excluded"),
+        ({"pins": {"zz": Pin(0, 0, 0)}}, "pinned fragment 'zz' is not in the puzzle"),
+        ({"pins": {FIRST: Pin(0, 0, 0)}, "excluded": frozenset({FIRST})}, f"'{FIRST}' is both pinned and excluded"),
+        ({"pins": {FIRST: Pin(2, 0, 0)}, "grid": Grid(2, 3)}, r"at cell \(2, 0\), outside the 2x3 grid"),
+        ({"pins": {FIRST: Pin(-1, 0, 0)}}, r"at cell \(-1, 0\), outside the grid"),
+        ({"pins": {FIRST: Pin(0, 0, 4)}}, "'turns' of the pin of fragment .* must be 0, 1, 2 or 3. Got 4"),
+        ({"pins": {FIRST: Pin(0, 0, 1)}, "upright": True}, "has 1 turns in a puzzle said to be upright"),
+        ({"pins": {FIRST: Pin(0, 1, 0), SECOND: Pin(0, 1, 2)}}, r"both pinned to cell \(0, 1\)"),
+        ({"time_limit": 0.0}, "'time_limit' of a solve must be a number of seconds above 0. Got 0.0"),
+        ({"threads": 0}, "'threads' of a solve must be an integer of at least 1. Got 0"),
+    ],
+)
+def test_a_request_refuses_what_cannot_be(options: dict[str, object], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        PUZZLE.request(**options)
+
+
+def test_grids_to_try() -> None:
+    assert [str(g) for g in grids_to_try(12, None, gauge_fixed=False)] == ["3x4", "2x6", "1x12"]
+    both = [str(g) for g in grids_to_try(12, None, gauge_fixed=True)]
+    assert both == ["3x4", "4x3", "2x6", "6x2", "1x12", "12x1"]
+    assert [str(g) for g in grids_to_try(9, None, gauge_fixed=False)] == ["3x3", "1x9"]
+    assert grids_to_try(12, Grid(5, 5), gauge_fixed=False) == [Grid(5, 5)]
+
+
+def test_grids_of_a_request_hold_its_pins_and_count_only_what_belongs() -> None:
+    request = PUZZLE.request(pins={FIRST: Pin(2, 0, 1)})
+    assert [str(g) for g in request.grids()] == ["3x2", "6x1"]
+    assert request.pinned(Grid(3, 2)) == {0: (4, 1)}
+    assert request.gauge_fixed
+    fewer = PUZZLE.request(excluded=frozenset({FIRST, SECOND}))
+    assert [str(g) for g in fewer.grids()] == ["2x2", "1x4"]
+    assert fewer.belonging.tolist() == [2, 3, 4, 5]
+    assert not fewer.gauge_fixed
+    with pytest.raises(OptionError, match=r"No grid holds all the pinned cells; .* 2x3, 3x2, 1x6, 6x1"):
+        PUZZLE.request(pins={FIRST: Pin(4, 4, 1)}).grids()
+
+
+def test_an_assignment_knows_what_is_left_over() -> None:
+    request = PUZZLE.request(excluded=frozenset({PUZZLE.ids[2]}))
+    slots, turns = np.array([3, 0, -1, 1, 2]), np.array([1, 2, 3, 0, 1])
+    answer = Assignment.of(request, Grid(2, 2), slots, turns, -1.5)
+    assert answer.slots.tolist() == [3, 0, -1, -1, 1, 2]
+    assert answer.turns.tolist() == [1, 2, 0, 0, 0, 1]
+    assert (answer.status, bool(answer)) == ("partial", True)
+    assert answer.reason == "1 of 5 fragments found no slot in the 2x2 grid."
+    whole = Assignment.of(request, Grid(2, 3), np.arange(5), turns, 0.0)
+    assert (whole.status, whole.reason) == ("ok", "")
+    assert not Assignment.failure(6, "why")
+
+
+def test_names_and_unknown_names() -> None:
+    assert set(base.names()) >= {"exact", "exhaustive", "greedy", "genetic", "tree"}
+    for name in ("exact", "exhaustive", "greedy", "genetic", "tree"):
+        assert base.get(name).name == name
+    with pytest.raises(OptionError, match=r"no solver 'tee'; the solvers are .*greedy, genetic, tree"):
+        base.get("tee")
+    with pytest.raises(OptionError, match="'target' of a solver must be of the form 'module:attribute'"):
+        base.register("mine", "nowhere")
+
+
+def test_a_registered_solver_is_imported_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "_REGISTRY", dict(base._REGISTRY))
+    base.register("other", "jigsync.solvers.tree:Tree")
+    assert base.get("other").name == "tree"
+    base.register("broken", "jigsync.solvers.not_there:X")
+    assert "broken" in base.names()
+    with pytest.raises(ModuleNotFoundError, match="not_there"):
+        base.get("broken")
+
+
+def test_the_registry_imports_no_solver() -> None:
+    program = "import sys, jigsync.solvers.base; print([m for m in sys.modules if 'solvers.' in m])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert eval(done.stdout) == ["jigsync.solvers.energy", "jigsync.solvers.base"]
+
+
+def test_solvers_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["solvers", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == list(base.names())
+    assert all(row["summary"] and row["assumes"] for row in rows)
+    assert cli.main(["solvers"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in base.names())
+
+
+def test_a_budget_stops_once_and_for_all() -> None:
+    heard: list[Progress] = []
+
+    def listen(progress: Progress) -> bool:
+        heard.append(progress)
+        return len(heard) < 2
+
+    budget = Budget(PUZZLE.request(progress=listen))
+    assert budget.seconds_left is None
+    assert budget.go_on("one", 0.5, -3.0)
+    assert not budget.go_on("two", 7.0)
+    assert not budget.go_on("three", 0.0)
+    assert heard == [Progress("one", 0.5, -3.0), Progress("two", 1.0, None)]
+    assert budget.stopped == "It was cancelled."
+    late = Budget(PUZZLE.request(time_limit=1e-3))
+    time.sleep(2e-3)
+    assert not late.go_on("x", 0.0)
+    assert late.stopped == "The time limit of 0.001 s came first."
+    assert late.seconds_left == 0.0
+
+
+def plain_energy(scores: SideScores, grid: Grid, slots: np.ndarray, turns: np.ndarray) -> float:
+    """The energy fragment by fragment, from the definition of a touching side."""
+    dense, total = scores.to_dense(), 0.0
+    cells = {grid.cell(int(slot)): i for i, slot in enumerate(slots) if slot >= 0}
+    for (row, col), i in cells.items():
+        for bearing in range(4):
+            d_row, d_col = z4.bearing_offset(bearing)
+            j = cells.get((row + d_row, col + d_col))
+            if j is not None:
+                total += dense[side_at(i, int(turns[i]), bearing), side_at(j, int(turns[j]), bearing + 2)] / 2
+    return -float(total)
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(0, 3), st.integers(0, 10**6))
+def test_energy_is_what_the_definition_says(rows: int, cols: int, holes: int, seed: int) -> None:
+    grid = Grid(rows, cols)
+    rng = np.random.default_rng(seed)
+    n = max(1, grid.size - holes) + seed % 2
+    matrix = rng.normal(0, 3, (4 * n, 4 * n))
+    scores = SideScores(n, dense=(matrix + matrix.T).astype(np.float32))
+    slots = np.full(n, -1)
+    placed = min(n, grid.size)
+    slots[rng.permutation(n)[:placed]] = rng.permutation(grid.size)[:placed]
+    turns = rng.integers(0, 4, n)
+    energy = placement_energy(scores, grid, slots, turns)
+    assert energy == pytest.approx(plain_energy(scores, grid, slots, turns), abs=1e-3)
+    for gauge in range(4):
+        cells = z4.turn_cells(np.stack(np.divmod(slots, cols), axis=-1), grid.shape, gauge)
+        moved = np.where(slots >= 0, cells[:, 0] * grid.turned(gauge).cols + cells[:, 1], -1)
+        assert placement_energy(scores, grid.turned(gauge), moved, (turns + gauge) % 4) == pytest.approx(
+            energy, abs=1e-3
+        )
+    assert placement_energy(sparse(scores, -1.0), grid, slots, turns) == pytest.approx(
+        plain_energy(SideScores(n, dense=np.maximum(scores.to_dense(), -1)), grid, slots, turns), abs=1e-3
+    )
+
+
+def test_true_sides_touch_in_the_truth() -> None:
+    s, t = touching_sides(PUZZLE.grid, PUZZLE.slots, PUZZLE.turns)
+    assert len(s) == 7
+    assert np.all(score_pairs(PUZZLE.scores, s, t) == 2.0)
+
+
+def test_sparse_scores_without_an_entry() -> None:
+    empty = SideScores(
+        2,
+        indptr=np.zeros(9, np.int64),
+        indices=np.zeros(0, np.int32),
+        values=np.zeros(0, np.float32),
+        floor=-5.0,
+    )
+    assert placement_energy(empty, Grid(1, 2), np.array([0, 1]), np.array([0, 1])) == 5.0
+    assert np.all(SideTable(empty, upright=False).buddies == -1)
+    with pytest.raises(ValueError, match="dense"):
+        sparse_rows(PUZZLE.scores)
+
+
+def test_neighbour_slots() -> None:
+    assert neighbour_slots(Grid(2, 3))[4].tolist() == [5, 1, 3, -1]  # E, N, W, S
+
+
+@pytest.mark.parametrize("upright", [False, True])
+def test_a_table_reads_dense_and_sparse_scores_alike(upright: bool) -> None:
+    puzzle = planted(Grid(3, 4), 2, turned=not upright, noise=1.0)
+    dense = SideTable(puzzle.scores, upright)
+    listed = SideTable(sparse(puzzle.scores, -30.0), upright)
+    for s in (0, 17, 40):
+        assert np.array_equal(dense.row(s), listed.row(s))
+    assert np.array_equal(dense.rank, listed.rank)
+    for ours, theirs in zip(dense.best, listed.best, strict=True):
+        assert np.array_equal(ours, theirs)
+    for ours, theirs in zip(dense.edges(5), listed.edges(5), strict=True):
+        assert np.array_equal(ours, theirs)
+    partners = 4 * 11 if not upright else 11
+    assert (dense.rank >= 0).sum(axis=1).tolist() == [partners] * 48
+    best = np.where(np.isneginf(dense.row(5)), -np.inf, dense.row(5)).argmax()
+    assert dense.rank[5, 0] == dense.best[0][5] == best
+    assert dense.best[2][5] == dense.row(5)[dense.rank[5, 1]]
+    s = np.flatnonzero(dense.buddies >= 0)
+    assert np.array_equal(dense.buddies[dense.buddies[s]], s)
+    if upright:
+        assert np.all((dense.buddies[s] - s) % 4 == 2)
+
+
+def test_best_buddies_of_a_clean_puzzle_are_its_true_neighbours() -> None:
+    puzzle = planted(Grid(3, 4), 3, noise=0.5)
+    s, t = touching_sides(puzzle.grid, puzzle.slots, puzzle.turns)
+    assert np.array_equal(SideTable(puzzle.scores, upright=False).buddies[s], t)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_selecting_fragments_keeps_their_scores(form: str) -> None:
+    puzzle = planted(Grid(2, 4), 3, noise=1.0)
+    scores = puzzle.scores if form == "dense" else sparse(puzzle.scores, -4.0)
+    chosen = np.array([1, 2, 5, 7])
+    sides = (4 * chosen[:, None] + np.arange(4)).ravel()
+    assert np.array_equal(select(scores, chosen).to_dense(), scores.to_dense()[np.ix_(sides, sides)])
+    assert select(scores, np.arange(8)) is scores
+
+
+def test_request_defaults_share_no_state() -> None:
+    one, other = PUZZLE.request(), PUZZLE.request()
+    assert one.pins is not other.pins
+    assert isinstance(one, SolveRequest)
