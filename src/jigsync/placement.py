@@ -97,8 +97,8 @@ class Gauge:
 
     @property
     def determined(self) -> bool:
-        """Was there any evidence at all?"""
-        return max(self.probabilities) > 0.25 + 1e-9
+        """Does the evidence prefer the reported frame to every other?"""
+        return self.probabilities[0] > max(self.probabilities[1:]) + 1e-9
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from typer.main import get_command
 from jigsync import __version__
 from jigsync.errors import JigsyncError
 
-COMMANDS: tuple[str, ...] = ("demo", "cut", "sweep", "corpus", "show", "score", "solvers", "calibrate")
+COMMANDS: tuple[str, ...] = ("demo", "cut", "solve", "sweep", "corpus", "show", "score", "solvers", "calibrate")
 
 BAD_INPUT = 2
 INTERRUPTED = 130

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from jigsync import z4
 from jigsync.measure.calibration import Calibration, RowStats, features, log_softmax_rows, row_stats, shipped
 from jigsync.measure.contour import Contours, read_contours
-from jigsync.measure.costs import Cost, Gradients, SeamBand, Silhouette, Texture
+from jigsync.measure.costs import Cost, Gradients, SeamBand
 from jigsync.measure.measurements import Measurements
+from jigsync.measure.worn import NAMES as WORN
+from jigsync.measure.worn import Worn
 from jigsync.puzzle import Puzzle
 
 DENSE_FRAGMENTS: Final = 700
@@ -25,20 +27,27 @@ EPSILON: Final = 1e-6
 MAX_MASS: Final = 0.98
 """The 16 ways two fragments can touch never take more than this of the pair's probability."""
 
-COSTS: Final[Mapping[str, Callable[[Contours], Cost]]] = {
-    "silhouette": Silhouette,
-    "seam": SeamBand,
-    "edge": lambda contours: SeamBand(contours, 2),
-    "mgc": Gradients,
-    "texture": Texture,
+MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "boundary": {"flush": ("mgc", "rim", "seam"), "damaged": ("mgc", "rim", "seam", "fit", "edge", "texture")},
+    "mgc": {"flush": ("mgc",), "damaged": ("mgc",)},
+    "seam": {"flush": ("seam",), "damaged": ("seam",)},
+    "silhouette": {"flush": ("fit",), "damaged": ("fit",)},
 }
-MEASURERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "silhouette": ("silhouette",),
-    "seam": ("seam",),
-    "mgc": ("mgc",),
-    "boundary": ("mgc", "edge", "seam", "texture", "silhouette"),
-}
-"""Measurer -> its costs; `boundary` is the default and uses all of them."""
+"""Measurer -> regime -> its costs. On flush squares there is no shape to read, and rows need no robustness."""
+
+
+def make_costs(contours: Contours, names: Sequence[str]) -> list[Cost]:
+    """The named costs of a puzzle's sides."""
+    made: dict[str, Cost] = {}
+    if not set(names).isdisjoint(WORN):
+        made.update(Worn(contours).costs())
+    if "mgc" in names:
+        made["mgc"] = Gradients(contours)
+    if "seam" in names:
+        made["seam"] = SeamBand(contours)
+    if "rim" in names:
+        made["rim"] = SeamBand(contours, 2)
+    return [made[name] for name in names]
 
 
 def regime_of(contours: Contours) -> str:
@@ -63,9 +72,10 @@ class Boundary:
     def measure(self, puzzle: Puzzle) -> Measurements:
         """Measures all pairs of sides; sparse beyond DENSE_FRAGMENTS fragments."""
         contours = read_contours(puzzle, self.straight)
-        names = MEASURERS[self.name]
-        calibration = self.calibration or shipped(self.name, regime_of(contours), names)
-        costs = [COSTS[name](contours) for name in names]
+        regime = regime_of(contours)
+        names = MEASURERS[self.name][regime]
+        calibration = self.calibration or shipped(self.name, regime, names)
+        costs = make_costs(contours, names)
         if len(puzzle) <= DENSE_FRAGMENTS:
             log_cost, stats = dense_log_costs(costs, len(puzzle))
             return Measurements.from_sides_log_p(puzzle.ids, _dense_log_p(log_cost, stats, calibration))
@@ -91,7 +101,7 @@ def dense_log_costs(costs: list[Cost], n: int) -> tuple[list[NDArray[np.float32]
 
 
 def dense_features(log_cost: list[NDArray[np.float32]], stats: list[RowStats]) -> NDArray[np.float32]:
-    """Features of all pairs of sides; not finite between sides of one fragment.
+    """Features of all pairs of sides, for fitting; not finite between sides of one fragment.
 
     Shapes: -> (4N, 4N, 3 K).
     """
@@ -102,17 +112,27 @@ def dense_features(log_cost: list[NDArray[np.float32]], stats: list[RowStats]) -
 def _dense_log_p(
     log_cost: list[NDArray[np.float32]], stats: list[RowStats], calibration: Calibration
 ) -> NDArray[np.float32]:
-    logits = np.zeros_like(log_cost[0])
-    rows, cols = np.ogrid[: len(logits), : len(logits)]
-    for k, (value, s) in enumerate(zip(log_cost, stats, strict=True)):
-        with np.errstate(invalid="ignore"):
-            part = features(value, rows, cols, s)
-        logits += part @ calibration.weights[3 * k : 3 * k + 3].astype(np.float32)
-    logits[~np.isfinite(log_cost[0])] = -np.inf
+    logits = _logits(log_cost, np.arange(len(log_cost[0])), stats, calibration)
     forward = log_softmax_rows(logits, calibration.none)
-    log_p = (forward + forward.T) / 2
-    log_p[~np.isfinite(log_cost[0])] = -np.inf
-    return _limit_mass(log_p)
+    return _limit_mass((forward + forward.T) / 2)
+
+
+def _logits(
+    log_cost: list[NDArray[np.float32]], rows: NDArray[np.int64], stats: list[RowStats], calibration: Calibration
+) -> NDArray[np.float32]:
+    """w . f of some rows against all sides, -inf between sides of one fragment.
+
+    Shapes: log_cost (B, 4N) each, rows (B,) -> (B, 4N).
+    """
+    own = np.isinf(log_cost[0])
+    cols = np.arange(log_cost[0].shape[1])
+    logits = np.zeros_like(log_cost[0])
+    for k, (value, s) in enumerate(zip(log_cost, stats, strict=True)):
+        finite = np.where(own, np.float32(0), value)
+        part = features(finite, rows[:, None], cols, s)
+        logits += calibration.of_cost(k, part)
+    logits[own] = -np.inf
+    return logits
 
 
 def _limit_mass(log_p: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -128,19 +148,12 @@ def _sparse(puzzle: Puzzle, costs: list[Cost], calibration: Calibration) -> Meas
     sides = z4.ORDER * len(puzzle)
     blocks = [slice(start, min(start + BLOCK, sides)) for start in range(0, sides, BLOCK)]
     stats = [_stats_of(cost, blocks) for cost in costs]
-    every = np.arange(sides)[None]
     kept_cols = np.empty((sides, TOP), dtype=np.int64)
     kept_logits = np.empty((sides, TOP), dtype=np.float32)
     normaliser = np.empty(sides, dtype=np.float32)
     for block in blocks:
-        rows = np.arange(block.start, block.stop)[:, None]
-        logits = np.zeros((len(rows), sides), dtype=np.float32)
-        for k, (cost, s) in enumerate(zip(costs, stats, strict=True)):
-            value = block_log_costs(cost, block)
-            with np.errstate(invalid="ignore"):
-                part = features(value, rows, every, s)
-            logits += part @ calibration.weights[3 * k : 3 * k + 3].astype(np.float32)
-        logits[~np.isfinite(value)] = -np.inf
+        log_cost = [block_log_costs(cost, block) for cost in costs]
+        logits = _logits(log_cost, np.arange(block.start, block.stop), stats, calibration)
         log_p = log_softmax_rows(logits, calibration.none)
         best = np.argpartition(-logits, TOP, axis=1)[:, :TOP]
         kept_cols[block] = best

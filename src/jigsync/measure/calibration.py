@@ -94,6 +94,11 @@ class Calibration:
         """Shapes: (..., F) -> (...)."""
         return feature @ self.weights.astype(np.float32)
 
+    def of_cost(self, k: int, feature: NDArray[np.float32]) -> Matrix:
+        """The k-th cost's share of the logits. Shapes: (..., 3) -> (...)."""
+        own = slice(FEATURES_PER_COST * k, FEATURES_PER_COST * (k + 1))
+        return feature @ self.weights[own].astype(np.float32)
+
 
 def log_softmax_rows(logits: Matrix, none: float) -> Matrix:
     """log p(t | s) with "no neighbour" among the candidates; -inf logits stay out.
@@ -119,7 +124,9 @@ def shipped(measurer: str, regime: str, costs: Sequence[str]) -> Calibration:
     """The calibration in the package for a measurer and regime, its costs checked against the code's."""
     entry = _shipped()[f"{measurer}/{regime}"]
     if list(costs) != entry["costs"]:
-        raise FormatError(f"calibration.json knows '{measurer}' with costs {entry['costs']}, the code has {list(costs)}.")
+        raise FormatError(
+            f"calibration.json knows '{measurer}' with costs {entry['costs']}, the code has {list(costs)}."
+        )
     weights = np.array(entry["weights"], dtype=np.float64)
     none = entry["none"]
     assert isinstance(none, float)

@@ -1,4 +1,4 @@
-"""Costs of two sides touching: silhouette, Lab seam band, Mahalanobis gradient compatibility (MGC).
+"""Costs of two sides touching, compared as a whole: Lab seam band, Mahalanobis gradient compatibility (MGC).
 
 A cost is asked for row by row: `cost.rows(block)` gives the cost of the block's sides against all 4N sides, low for
 sides that belong together. Every cost expands into matrix products, so that a block is a few BLAS calls, a dense
@@ -12,7 +12,6 @@ from typing import Final, Protocol
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
 
 from jigsync.measure.contour import Contours, facing
 
@@ -26,66 +25,23 @@ class Cost(Protocol):
         """Shapes: a slice of B sides -> (B, 4N) float32, at least 0."""
 
 
-class Silhouette:
-    """Do the two contours fit into each other? Geometry only.
+class SeamBand:
+    """Distance of the colours on both sides of the seam in CIE-Lab, over a band of 20 % of the cell (or its first
+    `depth` pixels), mirrored at the seam so that pixels at equal distance from it are compared.
 
-        gap(y) = -(offset_s(y) + offset_t(L - 1 - y))        0 everywhere for a clean conjugate seam
-        cost   = var_y gap + (mean_y gap - usual)^2 / 4
-
-    Erosion opens a gap on every seam alike, so its usual width (the median over the sides, doubled) is expected.
-    """
-
-    def __init__(self, contours: Contours) -> None:
-        self._east = contours.offset
-        self._west = np.ascontiguousarray(facing(contours.offset))
-        self._sum = self._east.mean(axis=1)
-        self._square = np.square(self._east).mean(axis=1)
-        self._usual = 2 * float(np.median(self._sum))
-
-    def rows(self, block: slice) -> Matrix:
-        """Shapes: B sides -> (B, 4N), in squared cells."""
-        cross = self._east[block] @ self._west.T / self._east.shape[1]
-        square = self._square[block, None] + self._square[None] + 2 * cross
-        mean = self._sum[block, None] + self._sum[None]
-        return np.maximum(square - np.square(mean), 0) + np.square(mean - self._usual) / 4
-
-
-class _Distance:
-    """cost(s, t) = mean | v_s(y) - v_t(L - 1 - y) |^2 of some description v of the sides, in its squared unit."""
-
-    def __init__(self, described: NDArray[np.float32]) -> None:
-        """Shapes: described (4N, L, ...)."""
-        self._east = described.reshape(len(described), -1)
-        self._west = np.ascontiguousarray(facing(described)).reshape(len(described), -1)
-        self._square = np.square(self._east).mean(axis=1)
-
-    def rows(self, block: slice) -> Matrix:
-        """Shapes: B sides -> (B, 4N)."""
-        cross = self._east[block] @ self._west.T / self._east.shape[1]
-        return np.maximum(self._square[block, None] + self._square[None] - 2 * cross, 0)
-
-
-class SeamBand(_Distance):
-    """Colours on both sides of the seam in CIE-Lab, over a band of 20 % of the cell (or its first `depth` pixels).
-
-    Mirrored at the seam: v(y, d) = lab(y, d), so that pixels at equal distance from it are compared.
+        cost = mean_{y, d} | lab_s(y, d) - lab_t(L - 1 - y, d) |^2
     """
 
     def __init__(self, contours: Contours, depth: int | None = None) -> None:
-        super().__init__(to_lab(contours.colour[:, :, :depth]))
+        lab = to_lab(contours.colour[:, :, :depth])
+        self._east = lab.reshape(len(lab), -1)
+        self._west = np.ascontiguousarray(facing(lab)).reshape(len(lab), -1)
+        self._square = np.square(self._east).mean(axis=1)
 
-
-class Texture(_Distance):
-    """How the colour varies along the seam, whatever the two fragments' gain and bias.
-
-        v(y) = blur_y mean_{d < D/2} lab(y, d) - its mean over y
-    """
-
-    def __init__(self, contours: Contours) -> None:
-        depth = max(2, contours.colour.shape[2] // 2)
-        lab = to_lab(contours.colour[:, :, :depth]).mean(axis=2)
-        lab = gaussian_filter1d(lab, lab.shape[1] / 32, axis=1, mode="nearest")
-        super().__init__(lab - lab.mean(axis=1, keepdims=True))
+    def rows(self, block: slice) -> Matrix:
+        """Shapes: B sides -> (B, 4N), in squared Lab units."""
+        cross = self._east[block] @ self._west.T / self._east.shape[1]
+        return np.maximum(self._square[block, None] + self._square[None] - 2 * cross, 0)
 
 
 DUMMY_GRADIENTS: Final = (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from jigsync import z4
 from jigsync.io.images import read_rgb
-from jigsync.measure.boundary import COSTS, MEASURERS, dense_features, dense_log_costs, regime_of
+from jigsync.measure.boundary import MEASURERS, dense_features, dense_log_costs, make_costs, regime_of
 from jigsync.measure.calibration import FEATURES_PER_COST, FORMAT, Calibration, Example, fit
 from jigsync.measure.contour import read_contours
 from jigsync.measure.sides import side_at
@@ -30,6 +30,11 @@ KINDS: Final = {
 }
 """Regime -> severities, cells and grids it is fitted on."""
 SIDES_A_PUZZLE: Final = 24
+
+
+def names_of(regime: str) -> list[str]:
+    """Every cost that some measurer uses in a regime."""
+    return list(dict.fromkeys(name for by_regime in MEASURERS.values() for name in by_regime[regime]))
 
 
 def touching(truth: Truth, ids: Sequence[str]) -> NDArray[np.int64]:
@@ -68,7 +73,7 @@ def _sides(
             contours = read_contours(puzzle)
             if regime_of(contours) != regime:
                 continue
-            costs = [make(contours) for make in COSTS.values()]
+            costs = make_costs(contours, names_of(regime))
             with np.errstate(invalid="ignore"):
                 feature = dense_features(*dense_log_costs(costs, len(puzzle)))
             partner = touching(truth, puzzle.ids)
@@ -85,12 +90,13 @@ def calibrate(
     """Everything that calibration.json holds."""
     rng = np.random.default_rng(seed)
     half = (len(pictures) + 1) // 2
-    names = list(COSTS)
     measurers: dict[str, Any] = {}
     for regime in KINDS:
         learn = list(_sides(pictures[:half], regime, rng, tick))
         held_out = list(_sides(pictures[half:], regime, rng, tick))
-        for measurer, costs in MEASURERS.items():
+        names = names_of(regime)
+        for measurer, by_regime in MEASURERS.items():
+            costs = by_regime[regime]
             pick = np.concatenate([np.arange(FEATURES_PER_COST) + FEATURES_PER_COST * names.index(c) for c in costs])
             fitted, _ = fit(costs, [Example(side.feature[:, pick], side.true) for side in learn])
             measurers[f"{measurer}/{regime}"] = {

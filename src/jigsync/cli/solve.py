@@ -1,0 +1,124 @@
+"""`jigsync solve`: fragments in, picture out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from jigsync.placement import Solution
+
+
+def solve(
+    puzzle: Annotated[Path, typer.Argument(help="A puzzle folder, or a plain folder of images.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for solution.json and assembled.png.",
+            metavar="DIR",
+            show_default="PUZZLE-solved",
+        ),
+    ] = None,
+    solver: Annotated[str, typer.Option(help="See `jigsync solvers`.")] = "jigsync",
+    measurer: Annotated[
+        str | None, typer.Option(help="boundary, mgc, seam or silhouette.", show_default="boundary")
+    ] = None,
+    grid: Annotated[
+        str | None, typer.Option(help="5 is 5 x 5; 4x6 is 4 rows of 6.", show_default="all that fit are tried")
+    ] = None,
+    pin: Annotated[
+        list[str] | None, typer.Option(help="ID=ROW,COL,TURNS: this fragment is here. Repeat for more.", metavar="PIN")
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="ID of a fragment that does not belong.")] = None,
+    upright: Annotated[bool, typer.Option("--upright", help="No fragment is turned.")] = False,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds; the best answer by then counts.")] = None,
+    seed: Annotated[int, typer.Option(help="The same puzzle, options and seed give the same answer.")] = 0,
+    threads: Annotated[int, typer.Option(help="Threads of the search; the answer does not depend on it.")] = 2,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier solution in DIR.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print solution.json.")] = False,
+) -> None:
+    """Reassemble a puzzle: every fragment's cell and turns, and the assembled picture."""
+    import json
+
+    import numpy as np
+
+    import jigsync
+    from jigsync.cli.progress import progress_bar
+    from jigsync.io.files import atomic_folder, check_output_folder
+    from jigsync.io.images import write_png
+    from jigsync.io.solution_file import save_solution, solution_json
+    from jigsync.solvers.base import Progress
+
+    folder = out or puzzle.with_name(puzzle.resolve().name + "-solved")
+    ours = ("solution.json", "assembled.png")
+    check_output_folder(folder, overwrite=overwrite or out is None, ours=ours)
+    pins = dict(_pin(text) for text in pin or [])
+    fragments = jigsync.load(puzzle)
+    with progress_bar() as bar:
+
+        def report(step: Progress) -> bool:
+            energy = "" if step.energy is None else f"  energy {step.energy:.1f}"
+            bar(f"{step.stage}{energy}" if step.stage == "measuring" else "solving", round(100 * step.fraction), 100)
+            return True
+
+        solution = jigsync.solve(
+            fragments,
+            solver,
+            measurer=measurer,
+            grid=grid,
+            pins=pins,
+            exclude=exclude or (),
+            upright=upright,
+            time_limit=time_limit,
+            seed=seed,
+            threads=threads,
+            progress=report,
+        )
+    with atomic_folder(folder, overwrite=True, ours=ours) as made:
+        save_solution(made / "solution.json", solution)
+        if solution:
+            write_png(made / "assembled.png", np.asarray(solution.assemble()))
+    typer.echo(json.dumps(solution_json(solution)) if as_json else _summary(solution, folder))
+    if not solution:
+        raise typer.Exit(1)
+
+
+def _pin(text: str) -> tuple[str, tuple[int, int, int]]:
+    """'f003=2,1,0' -> ('f003', (2, 1, 0))."""
+    from jigsync.errors import bad_value
+
+    name, _, cell = text.rpartition("=")
+    try:
+        row, col, turns = (int(part) for part in cell.split(","))
+    except ValueError:
+        name = ""
+    if not name:
+        raise bad_value("pin", "a solve", "of the form ID=ROW,COL,TURNS, for example f003=2,1,0", text)
+    return name, (row, col, turns)
+
+
+def _summary(solution: Solution, folder: Path) -> str:
+    """A few lines for a person."""
+    if not solution:
+        return f"Not solved: {solution.reason}"
+    placed = [p for p in solution.placement.values() if p.cell is not None]
+    sure = [p.confidence for p in placed if p.confidence is not None]
+    gauge = solution.gauge
+    if gauge.determined:
+        turn = f"upright with probability {gauge.confidence:.0%}"
+    else:
+        turn = f"undetermined ({gauge.confidence:.0%} each): turn the picture as you see fit"
+    lines = [
+        f"{len(placed)} of {len(solution.placement)} fragments placed in a {solution.grid} grid"
+        f" by '{solution.solver}' in {solution.seconds:.1f} s: {solution.status}. {solution.reason}".rstrip(),
+        f"  gauge        {turn}",
+    ]
+    if sure:
+        lines.append(f"  confidence   {sum(sure) / len(sure):.0%} on average, {min(sure):.0%} at least")
+    return "\n".join(
+        [*lines, f"The picture:   {folder / 'assembled.png'}", f"The solution:  {folder / 'solution.json'}"]
+    )

@@ -1,0 +1,38 @@
+"""Measurers by name. Modules are imported when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+from jigsync.errors import OptionError
+from jigsync.measure.measurements import Measurer
+
+DEFAULT: Final = "boundary"
+
+_REGISTRY: Final[dict[str, tuple[str, str]]] = {
+    "boundary": ("jigsync.measure.boundary:Boundary", "all boundary cues along the contour, calibrated; the default"),
+    "mgc": ("jigsync.measure.boundary:Boundary", "Mahalanobis gradient compatibility (Gallagher 2012)"),
+    "seam": ("jigsync.measure.boundary:Boundary", "Lab distance of a band of 20 % of the cell"),
+    "silhouette": ("jigsync.measure.boundary:Boundary", "fit of the two contours, no colour"),
+}
+"""name -> ("module:attribute", one line); the attribute is called with the name."""
+
+
+def names() -> tuple[str, ...]:
+    """All names, the default first."""
+    return tuple(_REGISTRY)
+
+
+def summary(name: str) -> str:
+    """One line about a measurer."""
+    return _REGISTRY[name][1]
+
+
+def get(name: str) -> Measurer:
+    """The measurer of this name; OptionError listing the names when there is none."""
+    if name not in _REGISTRY:
+        raise OptionError(f"There is no measurer '{name}'; the measurers are {', '.join(names())}.")
+    module, attribute = _REGISTRY[name][0].split(":")
+    measurer: Measurer = getattr(importlib.import_module(module), attribute)(name)
+    return measurer
