@@ -96,7 +96,7 @@ def _bite(alpha: NDArray[np.uint8], centre: NDArray[np.float64], radius: float) 
     y = np.arange(alpha.shape[0])[:, None] + 0.5 - centre[1]
     x = np.arange(alpha.shape[1])[None, :] + 0.5 - centre[0]
     keep = np.clip(np.sqrt(x * x + y * y) - radius + 0.5, 0.0, 1.0)
-    return np.rint(alpha * keep).astype(np.uint8)
+    return np.asarray(np.rint(alpha * keep), dtype=np.uint8)
 
 
 def largest_part(alpha: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -101,8 +101,8 @@ class CutOptions:
             raise bad_value("grid", "the puzzle", f"of at most {MAX_FRAGMENTS} fragments", str(self.grid))
         if self.grid.size * self.cell**2 > MAX_CANVAS_PIXELS:
             raise OptionError(
-                f"A {self.grid} grid of {self.cell}-pixel cells is a canvas of {self.grid.size * self.cell**2:,} pixels:"
-                f" at most {MAX_CANVAS_PIXELS:,} are allowed."
+                f"A {self.grid} grid of {self.cell}-pixel cells is a canvas of {self.grid.size * self.cell**2:,}"
+                f" pixels: at most {MAX_CANVAS_PIXELS:,} are allowed."
             )
         if self.preset not in ("fracture", "gap"):
             raise bad_value("preset", "the puzzle", "'fracture' or 'gap'", self.preset)

@@ -6,7 +6,7 @@ With e = eps_photo, I in [0, 1] and d the distance to the fragment's boundary in
     I <- I (1 - e exp(-d / 0.15 P))
     I <- (1 - q) I + q sepia(I)    q ~ U(0, e)                    ... damage: happens to the fragment, `fade`
     I <- I + N(0, 0.02 e / 0.20)
-    I <- JPEG at quality U[40, 95]                                ... digitising: happens to the scan, `sensor` and `jpeg_round_trip`
+    I <- JPEG at quality U[40, 95]                                ... digitising: happens to the scan, `sensor` and JPEG
 
 The two halves are apart because the turn comes between them (SPEC 2): JPEG's quantisation is not symmetric under a
 quarter turn, so compressing before the turn would tell the orientation without any content.
@@ -53,7 +53,7 @@ def boundary_distance(alpha: NDArray[np.uint8]) -> NDArray[np.float32]:
     """
     solid = cv2.copyMakeBorder((alpha >= 128).astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
     distance = cv2.distanceTransform(solid, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)[1:-1, 1:-1]
-    return np.maximum(distance - np.float32(0.5), 0)
+    return np.asarray(np.maximum(distance - np.float32(0.5), 0), dtype=np.float32)
 
 
 def sensor(image: NDArray[np.float32], eps_photo: float, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -80,7 +80,9 @@ def jpeg_round_trip(rgb: NDArray[np.uint8], quality: int) -> NDArray[np.uint8]:
     ok, data = cv2.imencode(".jpg", cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])
     if not ok:
         raise JigsyncError(f"JPEG compression of a {rgb.shape[1]} x {rgb.shape[0]} fragment failed.")
-    return np.asarray(cv2.cvtColor(cv2.imdecode(data, cv2.IMREAD_COLOR), cv2.COLOR_BGR2RGB), dtype=np.uint8)
+    decoded = cv2.imdecode(data, cv2.IMREAD_COLOR)
+    assert decoded is not None, "what was just encoded decodes"
+    return np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB), dtype=np.uint8)
 
 
 def premultiply(rgb: NDArray[np.uint8], alpha: NDArray[np.uint8]) -> NDArray[np.uint8]:

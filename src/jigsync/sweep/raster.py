@@ -87,7 +87,7 @@ def positive_winding(points: NDArray[np.float64], height: int, width: int) -> ND
     # Box sums on four bytes at a time: no byte exceeds 16, so nothing carries.
     packed = hit.view(np.uint32).reshape(height, BOX, width + 1)[..., :-1].sum(axis=1, dtype=np.uint32)
     count = packed * np.uint32(0x01010101) >> np.uint32(24)
-    return _SIXTEENTHS[count]
+    return np.asarray(_SIXTEENTHS[count], dtype=np.uint8)
 
 
 def _signed_area(points: NDArray[np.float64]) -> float:
