@@ -13,6 +13,7 @@
 #include "engine_src/problem.h"
 #include "engine_src/state.h"
 #include "engine_src/problem.c"
+#include "engine_src/links.c"
 #include "engine_src/state.c"
 #include "engine_src/full.c"
 #include "engine_src/moves.c"
@@ -22,6 +23,4 @@
 #include "engine_src/lns.c"
 #include "engine_src/anneal.c"
 #include "engine_src/marginals.c"
-#include "engine_src/api.c" /* defines API, so the two that stand alone follow it */
-#include "engine_src/exact.c"
-#include "engine_src/breed.c"
+#include "engine_src/api.c"

@@ -88,9 +88,9 @@ def effort_for(n: int, effort: float) -> Effort:
             grow=1,
             draws=4,
             noise=0.0,
-            hot=1.5,
-            cold=0.15,
-            rehot=0.6,
+            hot=2.0,
+            cold=0.7,
+            rehot=1.2,
             lns=0.2,
         ),
     )

@@ -110,6 +110,12 @@ fail:
     return NULL;
 }
 
+/* Best partners of every side and the log-probability that they touch, (4n) x TOP each; -1 past the end. */
+API void jig_links(const Problem *p, int32_t *side, float *link) {
+    memcpy(side, p->top_side, 4 * (size_t)p->n * TOP * sizeof(int32_t));
+    memcpy(link, p->top_link, 4 * (size_t)p->n * TOP * sizeof(float));
+}
+
 /* The energy of poses, from scratch; NaN when memory ran out. */
 API double jig_energy(const Problem *p, const int32_t *poses) {
     State *st = state_new(p, 0);

@@ -95,46 +95,36 @@ static inline float growth_unary(const Growth *g, int cell, int code) {
 static void growth_evaluate(Growth *g, Front *x) {
     const Problem *p = g->p;
     int bearing[4], side[4], m = 0;
-    float out = 0.0f, second = -1e30f, scratch[4];
+    float out = 0.0f, second = -1e30f;
     for (int b = 0; b < 4; b++) {
         int other = g->code[x->cell + g->offset[b]];
         if (fragment_of(other) == p->n) continue;
         bearing[m] = b;
         side[m] = side_facing(other, b + 2);
-        out += p->log_out[side[m++]];
+        out += p->log_u[side[m++]];
     }
     x->code = x->second = -1;
     x->value = -1e30f;
-    if (p->dense) {
+    if (p->link) {
         for (int i = 0; i < g->n_free; i++) {
             int f = g->free[i];
             float value[4] = {0};
             for (int j = 0; j < m; j++) {
-                const float *row = p->dense + (int64_t)side[j] * p->ld + 4 * (int64_t)f;
-                const float *u = p->log_u + 4 * (int64_t)f;
-                float base = p->log_u[side[j]];
-                for (int k = 0; k < 4; k++) value[k] += row[(bearing[j] - k) & 3] + u[(bearing[j] - k) & 3] + base;
+                const float *row = p->link + (int64_t)side[j] * p->ld + 4 * (int64_t)f;
+                for (int k = 0; k < 4; k++) value[k] += row[(bearing[j] - k) & 3];
             }
             for (int k = 0; k < (p->upright ? 1 : 4); k++)
                 consider(x, &second, 4 * f + k, value[k] + growth_unary(g, x->cell, 4 * f + k));
         }
     } else {
         for (int j = 0; j < m; j++) {
-            int64_t start = p->hash_start[side[j]], buckets = (int64_t)p->hash_mask[side[j]] + 1;
-            for (int64_t e = start; e < start + buckets; e++) {
-                int f = p->hash_key[e];
-                if (f < 0 || g->free_at[f] < 0) continue;
-                for (int a = 0; a < 4; a++) {
-                    int code = 4 * f + turns_to_face(a, bearing[j]);
-                    if ((p->upright && (code & 3)) || p->hash_value[4 * e + a] == p->floor) continue;
-                    if (code == x->code || code == x->second) continue;
-                    float value = growth_unary(g, x->cell, code);
-                    for (int i = 0; i < m; i++) {
-                        int t = side_facing(code, bearing[i]);
-                        value += scores4(p, side[i], f, scratch)[t & 3] + p->log_u[side[i]] + p->log_u[t];
-                    }
-                    consider(x, &second, code, value);
-                }
+            const int32_t *partner = p->top_side + (int64_t)side[j] * TOP;
+            for (int r = 0; r < TOP && partner[r] >= 0; r++) {
+                int code = (partner[r] & ~3) | turns_to_face(partner[r], bearing[j]);
+                if (g->free_at[fragment_of(code)] < 0 || code == x->code || code == x->second) continue;
+                float value = growth_unary(g, x->cell, code);
+                for (int i = 0; i < m; i++) value += link_of(p, side[i], side_facing(code, bearing[i]));
+                consider(x, &second, code, value);
             }
         }
     }

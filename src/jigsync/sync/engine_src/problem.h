@@ -56,13 +56,15 @@ typedef struct {
     int32_t *cell_slot;           /* padded cell -> slot or -1 */
     int16_t *cell_row, *cell_col; /* of padded cells, (0, 0) is the first slot */
 
-    /* Links, per side: best partners and their matching probability; see links in problem.c. */
-    int32_t *top_side; /* (4n) x TOP, -1 past the end */
-    float *top_score;
+    /* Links, per side: best partners and their matching probability; see links.c. */
+    int32_t *top_side; /* (4n) x TOP by falling score, -1 past the end */
+    float *top_score;  /* their scores */
+    float *top_gain;   /* what closed loops add to them */
+    float *top_link;   /* log-probability that the two sides touch */
+    float *link;       /* (4n + 4) x ld, the same for all pairs, with dense scores only */
     int32_t *pick;  /* (4n) x PICKS: partners repeated in proportion to how often a move should propose them */
     float log_table[LOGS]; /* log of LOGS evenly spread numbers of (0, 1), for acceptance without libm */
-    float *log_u;   /* (4n + 4) */
-    float *log_out; /* (4n + 4) log-probability that a side has no partner */
+    float *log_u;   /* (4n + 4) log u of links.c; also the log-probability that a side has no partner */
 } Problem;
 
 static inline int turn_of(int code) { return code & 3; }
@@ -94,8 +96,16 @@ static inline float score(const Problem *p, int s, int t) {
     return scores4(p, s, t >> 2, scratch)[t & 3];
 }
 
-/* log-probability that s and t are partners in a one-to-one matching of sides. */
-static inline float link_of(const Problem *p, int s, int t) { return score(p, s, t) + p->log_u[s] + p->log_u[t]; }
+/* log-probability that sides s and t touch, at least NO_LINK. */
+#define NO_LINK (-8.0f)
+static inline float link_of(const Problem *p, int s, int t) {
+    if (p->link) return p->link[(int64_t)s * p->ld + t];
+    if (s >= 4 * p->n || t >= 4 * p->n) return NO_LINK;
+    const int32_t *partner = p->top_side + (int64_t)s * TOP;
+    for (int r = 0; r < TOP; r++)
+        if (partner[r] == t) return p->top_link[(int64_t)s * TOP + r];
+    return NO_LINK;
+}
 
 /* (d_row, d_col) after `turns`, from the steps E = 0 and S = 3. */
 static inline void turn_offset(const Problem *p, int turns, int d_row, int d_col, int *row, int *col) {
