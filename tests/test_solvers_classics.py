@@ -14,7 +14,7 @@ from jigsync.puzzle import Grid
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Budget, Pin, Progress
 from jigsync.solvers.energy import placement_energy, touching_sides
-from jigsync.solvers.genetic import Genetic, roulette
+from jigsync.solvers.genetic import Genetic, World, roulette
 from jigsync.solvers.greedy import buddies_fraction, first_kernel, largest_segment
 from jigsync.solvers.growth import Growth, Layout
 from jigsync.solvers.table import SideTable
@@ -168,6 +168,20 @@ def test_genetic_options() -> None:
         Genetic(population=3)
     with pytest.raises(OptionError, match=r"'generations' of the solver 'genetic' must be at least 1. Got 0"):
         Genetic(generations=0)
+
+
+def test_fitness_is_minus_the_energy_and_touching_is_mutual() -> None:
+    puzzle = planted(Grid(3, 4), 25, noise=3.0, missing=(5,))
+    world = World(SideTable(puzzle.scores, upright=False), puzzle.grid, {2: (3, 1)})
+    slots, turns = world.random(20, np.random.default_rng(0))
+    assert np.all(slots[:, 2] == 3)
+    assert np.all(turns[:, 2] == 1)
+    energies = [placement_energy(puzzle.scores, puzzle.grid, *pair) for pair in zip(slots, turns, strict=True)]
+    assert world.fitness(slots, turns) == pytest.approx(-np.array(energies), abs=1e-3)
+    touch = world.touch(slots, turns)
+    person, s = np.nonzero(touch >= 0)
+    assert np.array_equal(touch[person, touch[person, s]], s)
+    assert len(s) > 20 * 2 * 12  # 17 touching pairs, less what the hole takes away
 
 
 def test_roulette_favours_the_fit() -> None:

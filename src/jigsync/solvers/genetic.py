@@ -64,11 +64,11 @@ class Genetic:
 
         def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found:
             rng = np.random.default_rng([request.seed, grid.rows, grid.cols])
-            return self._evolve(_World(table, grid, pins), size, rng, request.threads, budget)
+            return self._evolve(World(table, grid, pins), size, rng, request.threads, budget)
 
         return over_grids(request, budget, attempt)
 
-    def _evolve(self, world: _World, size: int, rng: np.random.Generator, threads: int, budget: Budget) -> Found:
+    def _evolve(self, world: World, size: int, rng: np.random.Generator, threads: int, budget: Budget) -> Found:
         slots, turns = world.random(size, rng)
         best, waited = -np.inf, 0
         with ThreadPoolExecutor(threads) as pool:
@@ -99,7 +99,7 @@ def roulette(fitness: NDArray[np.float64], children: int, rng: np.random.Generat
     return np.asarray(np.minimum(drawn, len(fitness) - 1), dtype=np.int32)
 
 
-class _World:
+class World:
     """One grid's fixed parts, and what individuals are worth in it."""
 
     def __init__(self, table: SideTable, grid: Grid, pins: Pins) -> None:
