@@ -31,8 +31,9 @@ types: $(VENV)/installed-dev
 docs-check: $(VENV)/installed-dev
 	$(BIN)/python tools/cli_reference.py --check
 
-docs: $(VENV)/installed-dev
+docs: $(VENV)/installed-dev demo
 	$(BIN)/python tools/cli_reference.py --write
+	$(BIN)/python -c "from PIL import Image; Image.open('demo-out/compare.png').save('docs/images/demo.jpg', quality=88)"
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix $(CODE)

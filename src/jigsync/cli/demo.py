@@ -22,7 +22,7 @@ def demo(
         "demo-out"
     ),
     picture: Annotated[str, typer.Option(help="astronaut, chelsea, coffee or rocket.")] = "coffee",
-    grid: Annotated[str, typer.Option(help="5 is 5 x 5; 4x6 is 4 rows of 6.")] = "4",
+    grid: Annotated[str, typer.Option(help="5 is 5 x 5; 4x6 is 4 rows of 6.")] = "4x6",
     severity: Annotated[str, typer.Option(help="clean, light, medium, heavy, severe or eroded.")] = "medium",
     seed: Annotated[int, typer.Option(help="Another seed cuts another puzzle.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -78,17 +78,18 @@ def _report(out: Path, solution: Solution, scores: Scores) -> str:
     def count(share: float) -> str:
         return f"{round(share * scores.fragments)} of {scores.fragments}"
 
-    lines = [
-        f"Solved in {solution.seconds:.1f} s by '{solution.solver}': {solution.status}. {solution.reason}".rstrip(),
-        f"  fragments in the right cell                {count(scores.model.aa)}",
-        f"  fragments in the right cell and upright    {count(scores.model.aa_rot)}",
-        f"  neighbours next to each other              {scores.model.sra:.0%}",
+    rows = [
+        ("fragments in the right cell", count(scores.model.aa)),
+        ("fragments in the right cell, the right way up", count(scores.model.aa_rot)),
+        ("neighbours side by side", f"{scores.model.sra:.0%}"),
     ]
     if scores.best_turns:
-        lines.append(
-            f"  The picture as a whole is turned; after {scores.best_turns} more turns"
-            f" {count(scores.best4.aa_rot)} fragments are right."
-        )
+        rows.append((f"right after {scores.best_turns} more turns of the whole", count(scores.best4.aa_rot)))
+    how = f"Solved in {solution.seconds:.1f} s by '{solution.solver}': {solution.status}."
+    lines = [f"{how} {solution.reason}".rstrip()]
+    lines += [f"  {what:<47}{value}" for what, value in rows]
+    if not solution.gauge.determined:
+        lines.append("  The fragments fit in four ways, and nothing measured here tells which side is up.")
     lines += [
         f"The fragments:         {out / BEFORE}",
         f"The picture:           {out / AFTER}",
