@@ -210,6 +210,6 @@ def _clear_maximum(p: NDArray[np.float32]) -> tuple[Ints, Floats]:
     """
     best = p.argmax(axis=1)
     if p.shape[1] == 1:
-        return best, p[:, 0]
+        return best, p[:, 0].astype(np.float64)
     second, first = np.partition(p, -2, axis=1)[:, -2:].T
-    return best, np.where(first > second * _TIE, first, 0.0)
+    return best, np.where(first > second * _TIE, first, 0.0).astype(np.float64)
