@@ -173,11 +173,12 @@ def test_genetic_options() -> None:
 def test_fitness_is_minus_the_energy_and_touching_is_mutual() -> None:
     puzzle = planted(Grid(3, 4), 25, noise=3.0, missing=(5,))
     world = World(SideTable(puzzle.scores, upright=False), puzzle.grid, {2: (3, 1)})
-    slots, turns = world.random(20, np.random.default_rng(0))
+    slots, turns, fitness = world.random(20, np.random.default_rng(0))
     assert np.all(slots[:, 2] == 3)
     assert np.all(turns[:, 2] == 1)
     energies = [placement_energy(puzzle.scores, puzzle.grid, *pair) for pair in zip(slots, turns, strict=True)]
-    assert world.fitness(slots, turns) == pytest.approx(-np.array(energies), abs=1e-3)
+    assert fitness == pytest.approx(-np.array(energies), abs=1e-3)
+    assert np.all(np.diff(fitness) <= 0)
     touch = world.touch(slots, turns)
     person, s = np.nonzero(touch >= 0)
     assert np.array_equal(touch[person, touch[person, s]], s)

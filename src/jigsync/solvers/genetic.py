@@ -10,9 +10,10 @@ An individual is (slots, turns), and for the crossover `touch[s]`, the side that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,31 @@ ELITE = 4
 SKIP_AGREED = 0.001  # chance of a random fragment where both parents agree
 SKIP_BEST = 0.005  # ... where the most compatible one would go
 PATIENCE = 12  # generations without a better individual after which it stops
+BATCH = 400_000  # fragments placed between two looks at the clock
+
+Placements = NDArray[np.int32]
+"""One row an individual: slots (P, N), turns (P, N) or touching sides (P, 4N)."""
+
+
+class People(NamedTuple):
+    """A population, or a part of one.
+
+    Shapes: slots (P, N), turns (P, N), fitness (P,).
+    """
+
+    slots: Placements
+    turns: Placements
+    fitness: NDArray[np.float64]
+
+    def some(self, which: slice | Ints) -> People:
+        """A part of them."""
+        return People(self.slots[which], self.turns[which], self.fitness[which])
+
+    @classmethod
+    def fittest_first(cls, parts: list[People]) -> People:
+        """All of them in falling fitness."""
+        people = cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return people.some(np.argsort(-people.fitness, kind="stable"))
 
 
 @dataclass(frozen=True)
@@ -69,22 +95,22 @@ class Genetic:
         return over_grids(request, budget, attempt)
 
     def _evolve(self, world: World, size: int, rng: np.random.Generator, threads: int, budget: Budget) -> Found:
-        slots, turns = world.random(size, rng)
-        best, waited = -np.inf, 0
+        people = world.random(size, rng)
+        waited = 0
         with ThreadPoolExecutor(threads) as pool:
             for generation in range(self.generations):
-                fitness = world.fitness(slots, turns)
-                order = np.argsort(-fitness, kind="stable")
-                slots, turns, fitness = slots[order], turns[order], fitness[order]
-                waited = 0 if fitness[0] > best + 1e-6 else waited + 1
-                best = max(best, float(fitness[0]))
-                if waited >= PATIENCE or not budget.go_on("breed", generation / self.generations, -best):
+                best, done = float(people.fitness[0]), generation / self.generations
+                if waited >= PATIENCE or not budget.go_on("breed", done, -best):
                     break
-                child_slots, child_turns = world.children(slots, turns, fitness, rng, pool, threads)
-                slots = np.concatenate([slots[:ELITE], child_slots])
-                turns = np.concatenate([turns[:ELITE], child_turns])
-        fittest = int(np.argmax(world.fitness(slots, turns)))
-        first = slots[fittest].astype(np.int64), turns[fittest].astype(np.int64)
+                breed_some = world.plan(people, rng)
+                bred = [people.some(slice(ELITE))]
+                for part in np.array_split(np.arange(size - ELITE), max(1, size * world.table.n // BATCH)):
+                    bred += pool.map(breed_some, [share for share in np.array_split(part, threads) if len(share)])
+                    if not budget.go_on("breed", done, -best):
+                        break
+                people = People.fittest_first(bred)
+                waited = 0 if people.fitness[0] > best + 1e-6 else waited + 1
+        first = people.slots[0].astype(np.int64), people.turns[0].astype(np.int64)
         return Found(*first, placement_energy(world.table.scores, world.grid, *first))
 
 
@@ -110,7 +136,7 @@ class World:
         )
         self._neighbours = neighbour_slots(grid)
 
-    def random(self, size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def random(self, size: int, rng: np.random.Generator) -> People:
         """Random individuals: the fragments (all, or as many as fit) on random slots with random turns."""
         n, placed = self.table.n, min(self.table.n, self.grid.size)
         free = np.setdiff1d(np.arange(self.grid.size), [slot for slot, _ in self.pins.values()])
@@ -122,30 +148,25 @@ class World:
         turns = np.zeros((size, n), np.int32) if self.table.upright else rng.integers(0, 4, (size, n), dtype=np.int32)
         for fragment, (slot, pinned_turns) in self.pins.items():
             slots[:, fragment], turns[:, fragment] = slot, pinned_turns
-        return slots, turns
+        return People.fittest_first([People(slots, turns, self.fitness(slots, turns))])
 
-    def children(
-        self,
-        slots: NDArray[np.int32],
-        turns: NDArray[np.int32],
-        fitness: NDArray[np.float64],
-        rng: np.random.Generator,
-        pool: ThreadPoolExecutor,
-        threads: int,
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """All but ELITE of the next generation; the same for any number of threads.
+    def plan(self, people: People, rng: np.random.Generator) -> Callable[[Ints], People]:
+        """Draws parents and seeds for all but ELITE of the next generation; the result breeds any of them by number.
 
-        Shapes: (P, N), (P, N), (P,) -> (P - ELITE, N) twice.
+        Shapes of the result: (C,) -> C individuals.
         """
-        count = len(slots) - ELITE
-        parents = roulette(fitness, count, rng)
+        count = len(people.fitness) - ELITE
+        parents = roulette(people.fitness, count, rng)
         seeds = rng.integers(0, 2**63, count, dtype=np.uint64)
-        touch = self.touch(slots, turns)
-        parts = np.array_split(np.arange(count), threads)
-        bred = list(pool.map(lambda part: breed(self.rules, touch, turns, parents[part], seeds[part]), parts))
-        return np.concatenate([pair[0] for pair in bred]), np.concatenate([pair[1] for pair in bred])
+        touch = self.touch(people.slots, people.turns)
 
-    def touch(self, slots: NDArray[np.int32], turns: NDArray[np.int32]) -> NDArray[np.int32]:
+        def breed_some(part: Ints) -> People:
+            slots, turns = breed(self.rules, touch, people.turns, parents[part], seeds[part])
+            return People(slots, turns, self.fitness(slots, turns))
+
+        return breed_some
+
+    def touch(self, slots: Placements, turns: Placements) -> Placements:
         """The side that each side touches, or -1.
 
         Shapes: (P, N), (P, N) -> (P, 4N).
@@ -164,7 +185,7 @@ class World:
             out[people, own] = np.where(other >= 0, 4 * other + facing, -1)
         return out
 
-    def fitness(self, slots: NDArray[np.int32], turns: NDArray[np.int32]) -> NDArray[np.float64]:
+    def fitness(self, slots: Placements, turns: Placements) -> NDArray[np.float64]:
         """Minus the energy of every individual.
 
         Shapes: (P, N), (P, N) -> (P,).

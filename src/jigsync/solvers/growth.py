@@ -85,8 +85,10 @@ class Growth:
         self._unused[fragment] = -np.inf
         self._free.pop(cell, None)
         self.placed += 1
-        top, bottom, left, right = self._box
+        top, bottom, left, right = before = self._box
         self._box = [min(top, row), max(bottom, row), min(left, col), max(right, col)]
+        if self._box != before:  # a grown box puts cells out of reach
+            self._free = {near: free for near, free in self._free.items() if self._is_open(near)}
         for free in self._free.values():
             if free.choice is not None and free.choice.fragment == fragment:
                 free.choice = None
@@ -144,8 +146,6 @@ class Growth:
     def _next(self) -> tuple[tuple[int, int], _Choice]:
         """The free cell to fill next and what goes there."""
         best: tuple[tuple[int, int], _Choice] | None = None
-        for cell in [cell for cell in self._free if not self._is_open(cell)]:
-            del self._free[cell]
         for cell, free in self._free.items():
             if free.choice is None:
                 free.choice = self._choose(free)
