@@ -261,11 +261,13 @@ def test_unplaced_fragments_stay_unplaced_when_the_whole_turns() -> None:
     assert dict(turned.placement) == {"f07": Placed(0, 0, 2), "f03": Placed(None, None, 3)}
 
 
-def test_gauge_without_evidence_is_undetermined() -> None:
+def test_gauge_is_determined_when_the_reported_frame_is_preferred() -> None:
     assert not Gauge().determined
     assert Gauge().confidence == 0.25
-    assert Gauge(1, (0.1, 0.7, 0.1, 0.1)).determined
-    assert Gauge(1, (0.1, 0.7, 0.1, 0.1)).confidence == 0.1
+    assert Gauge(1, (0.7, 0.1, 0.1, 0.1)).determined
+    assert Gauge(1, (0.7, 0.1, 0.1, 0.1)).confidence == 0.7
+    assert not Gauge(1, (0.4, 0.4, 0.1, 0.1)).determined
+    assert not Gauge(1, (0.1, 0.7, 0.1, 0.1)).determined
 
 
 # --- sides and pictures
