@@ -43,6 +43,7 @@ class Museum:
     faults: dict[str, list[str]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     queries: list[dict[str, list[str]]] = field(default_factory=list)
+    release: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         parts = urlsplit(handler.path)
@@ -73,8 +74,8 @@ class Museum:
             handler.send_header("Content-Length", "0")
             handler.end_headers()
             return
-        if fault == "slow":
-            time.sleep(1.0)
+        if fault == "hang":
+            self.release.wait(60)
         if fault == "broken":
             body = body[: len(body) // 2]
         handler.send_response(200)
@@ -117,6 +118,7 @@ def museum(monkeypatch: pytest.MonkeyPatch) -> Iterator[Museum]:
     for number in (40, 7, 11, 300):
         state.add(number)
     yield state
+    state.release.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -178,7 +180,7 @@ def test_retries_with_backoff(museum: Museum, tmp_path: Path) -> None:
     museum.faults = {
         "/v1/search": ["503"],
         "/v1/objects/7": ["429", "500"],
-        "/images/7.png": ["cut", "slow", "504"],
+        "/images/7.png": ["cut", "hang", "504"],
     }
     client, waits = quick(museum, timeout=0.3)
     assert fetch(tmp_path / "out", 1, base_url=museum.base, client=client).pictures == 1
@@ -295,13 +297,14 @@ def test_folders_of_others_are_left_alone(museum: Museum, tmp_path: Path) -> Non
 
 def test_kill_and_resume(museum: Museum, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    museum.faults = {"/images/40.png": ["slow"] * 3}
+    museum.faults = {"/images/40.png": ["hang"]}
     command = [sys.executable, "-m", "jigsync", "corpus", "fetch-met", f"--out={out}", f"--base-url={museum.base}"]
     process = subprocess.Popen([*command, "--limit=4"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and "/images/40.png" not in museum.asked:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    museum.release.set()
     with open(out / "licences.jsonl", "ab") as file:
         file.write(b'{"object_id": 40, "ti')
     museum.faults.clear()
