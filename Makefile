@@ -1,6 +1,7 @@
 # make demo    from a fresh clone to a solved puzzle
 # make test    everything that CI checks
-# make docs    rewrite what is generated from the program
+# make docs    rewrite docs/cli.md from the program
+# make picture rewrite README.md's picture from the demo
 # make format  format the code, apply the linter's fixes
 # make clean   remove what the other targets made
 
@@ -12,7 +13,7 @@ JOBS ?= 2
 INSTALL_FROM := pyproject.toml $(wildcard hatch_build.py) $(shell find src -name '*.c' -o -name '*.h')
 CODE := src tests tools benchmarks $(wildcard hatch_build.py)
 
-.PHONY: demo test lint types docs docs-check format clean
+.PHONY: demo test lint types docs docs-check picture format clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -31,8 +32,10 @@ types: $(VENV)/installed-dev
 docs-check: $(VENV)/installed-dev
 	$(BIN)/python tools/cli_reference.py --check
 
-docs: $(VENV)/installed-dev demo
+docs: $(VENV)/installed-dev
 	$(BIN)/python tools/cli_reference.py --write
+
+picture: demo
 	$(BIN)/python -c "from PIL import Image; Image.open('demo-out/compare.png').save('docs/images/demo.jpg', quality=88)"
 
 format: $(VENV)/installed-dev
