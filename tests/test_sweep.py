@@ -216,6 +216,7 @@ def test_pictures_that_cannot_be_cut(size: tuple[int, int]) -> None:
         lambda: CutOptions(Grid(2, 2), preset="gap", damage=Damage(shape=8)),
         lambda: CutOptions.from_json({"grid": [2, 2], "colour": 1}),
         lambda: CutOptions.from_json({"grid": [2]}),
+        lambda: CutOptions.from_json({"grid": [2, 2], "turns": "no"}),
         lambda: CutOptions.from_json({"grid": [2, 2], "damage": {"dirt": 1}}),
         lambda: cut_picture(picture(), CutOptions(Grid(2, 2), 32), seed=-1),
         lambda: cut_picture(picture(), CutOptions(Grid(2, 2), 32), seed=2**63),

@@ -27,7 +27,19 @@ from typer.main import get_command
 from jigsync import __version__
 from jigsync.errors import JigsyncError
 
-COMMANDS: tuple[str, ...] = ("demo", "cut", "solve", "sweep", "corpus", "show", "score", "solvers", "calibrate")
+COMMANDS: tuple[str, ...] = (
+    "demo",
+    "cut",
+    "solve",
+    "sweep",
+    "corpus",
+    "show",
+    "score",
+    "solvers",
+    "bench-squares",
+    "reproduce",
+    "calibrate",
+)
 
 BAD_INPUT = 2
 INTERRUPTED = 130

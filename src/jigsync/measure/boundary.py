@@ -22,18 +22,25 @@ DENSE_FRAGMENTS: Final = 700
 """Up to here all 16 N^2 pairs of sides are kept (31 MB at 700); beyond, the best `TOP` of every side."""
 TOP: Final = 48
 BLOCK: Final = 512
+FLUSH_PIXELS: Final = 0.75
 EPSILON: Final = 1e-6
 """Added to a cost before its logarithm is taken: two blank sides agree perfectly, and mean nothing."""
 MAX_MASS: Final = 0.98
 """The 16 ways two fragments can touch never take more than this of the pair's probability."""
 
+REGIMES: Final = ("flush", "gapped", "damaged")
+"""Squares that fill their cells; straight squares with a rim cut off; anything else."""
 MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "boundary": {"flush": ("mgc", "rim", "seam"), "damaged": ("mgc", "rim", "seam", "fit", "edge", "texture")},
-    "mgc": {"flush": ("mgc",), "damaged": ("mgc",)},
-    "seam": {"flush": ("seam",), "damaged": ("seam",)},
-    "silhouette": {"flush": ("fit",), "damaged": ("fit",)},
+    "boundary": {
+        "flush": ("mgc", "rim", "seam"),
+        "gapped": ("mgc", "rim", "seam", "edge", "texture"),
+        "damaged": ("mgc", "rim", "seam", "fit", "edge", "texture"),
+    },
+    "mgc": dict.fromkeys(REGIMES, ("mgc",)),
+    "seam": dict.fromkeys(REGIMES, ("seam",)),
+    "silhouette": dict.fromkeys(REGIMES, ("fit",)),
 }
-"""Measurer -> regime -> its costs. On flush squares there is no shape to read, and rows need no robustness."""
+"""Measurer -> regime -> its costs. Squares have no shape to read, and on flush ones rows need no robustness."""
 
 
 def make_costs(contours: Contours, names: Sequence[str]) -> list[Cost]:
@@ -51,8 +58,10 @@ def make_costs(contours: Contours, names: Sequence[str]) -> list[Cost]:
 
 
 def regime_of(contours: Contours) -> str:
-    """Which weights apply: "flush" squares or "damaged" fragments. Read off the fragments, not told."""
-    return "flush" if contours.flush else "damaged"
+    """Which of REGIMES applies: read off the fragments, not told."""
+    if not contours.straight:
+        return "damaged"
+    return "flush" if contours.widest_gap < FLUSH_PIXELS else "gapped"
 
 
 @dataclass(frozen=True)

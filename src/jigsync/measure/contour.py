@@ -49,9 +49,16 @@ class Contours:
     valid: NDArray[np.bool_]
 
     @property
-    def flush(self) -> bool:
-        """Are all fragments squares that fill their cells?"""
-        return bool(self.valid.all() and np.abs(self.offset).max() * self.cell < 0.75)
+    def straight(self) -> bool:
+        """Are all sides straight lines, up to a pixel? The ends of a side are cut off with the neighbouring rim."""
+        lowest = np.where(self.valid, self.offset, np.inf).min(axis=1)
+        highest = np.where(self.valid, self.offset, -np.inf).max(axis=1)
+        return bool(((highest - lowest) * self.cell < 1.0).all())
+
+    @property
+    def widest_gap(self) -> float:
+        """How far the contour is from the cell's side at most, in pixels."""
+        return float(np.abs(self.offset).max() * self.cell)
 
     @property
     def n(self) -> int:

@@ -135,9 +135,12 @@ class SolveRequest:
         """Is the global turn given, by `upright` or by a pin?"""
         return self.upright or bool(self.pins)
 
-    def grids(self) -> list[Grid]:
-        """The grids to try, those that hold every pinned cell; OptionError when there is none."""
-        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed)
+    def grids(self, both_ways: bool = False) -> list[Grid]:
+        """The grids to try, those that hold every pinned cell; OptionError when there is none.
+
+        `both_ways`: rows x cols and cols x rows are different answers although the gauge is not given.
+        """
+        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways)
         fitting = [grid for grid in candidates if all(grid.contains(pin.row, pin.col) for pin in self.pins.values())]
         if not fitting:
             tried = ", ".join(str(grid) for grid in candidates) or "none"

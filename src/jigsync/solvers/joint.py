@@ -1,25 +1,33 @@
 """`jigsync`, the default: joint MAP over slot and turns by the compiled decoder, for every grid that is possible.
 
-    energy = - sum over touching sides of score[s, t]         (measure/sides.py; lower is better)
+    energy = - (joint log-probability of all pairs and single fragments, up to a constant)      lower is better
 
 An unknown grid is decided by the energy: scores are log-ratios against "not neighbours", so a grid with more right
-neighbours wins over one with fewer. Many factorizations are first tried with little effort and the promising ones
-again with all of it.
+neighbours wins over one with fewer. Many factorizations climb a ladder: all of them with little effort, the best few
+with more, the best one with all of it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from jigsync.puzzle import Grid
 from jigsync.solvers.base import Assignment, Budget, SolveRequest
+from jigsync.solvers.evidence import Evidence
 from jigsync.sync.engine import MapResult, solve_map
 
-SCOUT_EFFORT: Final = 0.15
-FINALISTS: Final = 2
-"""Grids that are solved with full effort after scouting."""
+LADDER: Final = ((0.03, 3), (0.2, 1))
+"""(effort, grids kept afterwards) of each rung before the last, which has effort 1."""
+FEW: Final = 2
+"""So many grids are all solved with full effort."""
+
+
+class _Found(NamedTuple):
+    result: MapResult
+    grid: Grid
 
 
 class Joint:
@@ -27,61 +35,67 @@ class Joint:
 
     name = "jigsync"
     summary = "joint MAP over slot and turns: growth, annealing and large-neighbourhood search, compiled"
-    assumes = "nothing beyond direct-neighbour measurements; unknown turns, unknown grid, holes, extras, pins"
+    assumes = "nothing: unknown turns, unknown grid, holes, extra fragments, pins, any measurer"
 
     def solve(self, request: SolveRequest) -> Assignment:
         """Places the fragments; the best energy over all grids."""
         budget = Budget(request)
-        grids = request.grids()
-        effort = 1.0
-        if len(grids) > FINALISTS:
-            scouted = [
-                (self._run(request, grid, budget, SCOUT_EFFORT, k, len(grids)), grid) for k, grid in enumerate(grids)
-            ]
+        evidence = Evidence.of(request.measurements)
+        grids = request.grids(both_ways=evidence.sees_the_gauge)
+        rungs = [*LADDER, (1.0, 1)] if len(grids) > FEW else [(1.0, 1)]
+        work = sum(effort for effort, _ in rungs)
+        done = 0.0
+        best: _Found | None = None
+        for effort, keep in rungs:
+            found = []
+            for k, grid in enumerate(grids):
+                share = effort / work / len(grids)
+                found.append(_Found(_run(request, evidence, grid, budget, effort, done, share, len(grids) - k), grid))
+                done += share
             # Stable: equal energies keep the squarest first.
-            scouted.sort(key=lambda found: -found[0].energy)
-            grids = [grid for _, grid in scouted[:FINALISTS]]
+            found.sort(key=lambda f: -f.result.energy)
+            grids = [f.grid for f in found[:keep]]
+            if best is None or best.grid != found[0].grid or found[0].result.energy > best.result.energy:
+                best = found[0]
             if budget.stopped:
-                return self._answer(request, *scouted[0], budget)
-        results = [(self._run(request, grid, budget, effort, k, len(grids)), grid) for k, grid in enumerate(grids)]
-        best = max(range(len(results)), key=lambda k: (results[k][0].energy, -k))
-        return self._answer(request, *results[best], budget)
+                break
+        assert best is not None
+        return _answer(request, best, budget)
 
-    def _run(
-        self, request: SolveRequest, grid: Grid, budget: Budget, effort: float, index: int, count: int
-    ) -> MapResult:
-        stage = f"{grid}" if effort >= 1.0 else f"{grid} (scouting)"
-        excluded = {name: k for k, name in enumerate(request.ids)}
-        left = budget.seconds_left
-        return solve_map(
-            request.measurements.sides(),
-            grid,
-            pins=request.pinned(grid),
-            excluded=[excluded[name] for name in request.excluded],
-            upright=request.upright,
-            seed=request.seed,
-            time_limit=None if left is None else max(1e-3, left / (count - index)),
-            effort=effort,
-            threads=request.threads,
-            progress=lambda energy, share: budget.go_on(stage, (index + share) / count, -energy),
-        )
 
-    def _answer(self, request: SolveRequest, result: MapResult, grid: Grid, budget: Budget) -> Assignment:
-        answer = Assignment.of(
-            request,
-            grid,
-            result.slots.astype(np.int64),
-            result.turns.astype(np.int64),
-            -result.energy,
-            note=budget.stopped or f"{result.starts} starts, {result.moves:,} moves",
-        )
-        return Assignment(
-            answer.grid,
-            answer.slots,
-            answer.turns,
-            answer.energy,
-            result.marginals,
-            answer.status,
-            answer.reason,
-            answer.note,
-        )
+def _run(
+    request: SolveRequest,
+    evidence: Evidence,
+    grid: Grid,
+    budget: Budget,
+    effort: float,
+    done: float,
+    share: float,
+    left: int,
+) -> MapResult:
+    """One grid; `done` and `share` place it on the progress bar, `left` grids share the time that is left."""
+    index = {name: k for k, name in enumerate(request.ids)}
+    seconds = budget.seconds_left
+    return solve_map(
+        evidence.scores,
+        grid,
+        unary_turns=evidence.unary_turns,
+        unary_cells=evidence.cells(grid),
+        full=evidence.full(grid),
+        pins=request.pinned(grid),
+        excluded=[index[name] for name in request.excluded],
+        upright=request.upright,
+        seed=request.seed,
+        time_limit=None if seconds is None else max(1e-3, seconds / left),
+        effort=effort,
+        threads=request.threads,
+        progress=lambda energy, part: budget.go_on(f"solving {grid}", done + share * part, -energy),
+    )
+
+
+def _answer(request: SolveRequest, best: _Found, budget: Budget) -> Assignment:
+    result, grid = best
+    note = budget.stopped or f"{result.starts} starts, {result.moves:,} moves"
+    slots, turns = result.slots.astype(np.int64), result.turns.astype(np.int64)
+    answer = Assignment.of(request, grid, slots, turns, -result.energy, note=note)
+    return replace(answer, confidences=result.marginals)

@@ -5,7 +5,7 @@ Half of the pictures fit the weights, the other half measures them: every figure
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,40 +18,24 @@ from jigsync.io.images import read_rgb
 from jigsync.measure.boundary import MEASURERS, dense_features, dense_log_costs, make_costs, regime_of
 from jigsync.measure.calibration import FEATURES_PER_COST, FORMAT, Calibration, Example, fit
 from jigsync.measure.contour import read_contours
-from jigsync.measure.sides import side_at
 from jigsync.puzzle import Grid
+from jigsync.study.touching import touching
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import SEVERITIES, CutOptions
-from jigsync.truth import Truth
+from jigsync.sweep.squares import SquareOptions, cut_squares
 
-KINDS: Final = {
-    "flush": [("clean", 28, Grid(7, 8)), ("clean", 64, Grid(5, 6)), ("clean", 128, Grid(4, 5))],
-    "damaged": [(name, 128, Grid(4, 5)) for name in SEVERITIES if name != "clean"],
+KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
+    "flush": [SquareOptions(28, Grid(7, 8)), SquareOptions(64, Grid(5, 6)), SquareOptions(128, Grid(4, 5))],
+    "gapped": [SquareOptions(50, Grid(6, 7), erode=2), SquareOptions(50, Grid(6, 7), erode=5)],
+    "damaged": [CutOptions(Grid(4, 5), damage=damage) for name, damage in SEVERITIES.items() if name != "clean"],
 }
-"""Regime -> severities, cells and grids it is fitted on."""
+"""Regime -> the puzzles it is fitted on."""
 SIDES_A_PUZZLE: Final = 24
 
 
 def names_of(regime: str) -> list[str]:
     """Every cost that some measurer uses in a regime."""
     return list(dict.fromkeys(name for by_regime in MEASURERS.values() for name in by_regime[regime]))
-
-
-def touching(truth: Truth, ids: Sequence[str]) -> NDArray[np.int64]:
-    """The side that truly touches each side, -1 at the picture's edge.
-
-    Shapes: -> (4N,).
-    """
-    at = {placed.cell: (i, placed.turns) for i, name in enumerate(ids) for placed in [truth.placement[name]]}
-    out = np.full(z4.ORDER * len(ids), -1, dtype=np.int64)
-    for cell, (i, turns) in at.items():
-        assert cell is not None
-        for bearing in range(z4.ORDER):
-            d_row, d_col = z4.bearing_offset(bearing)
-            other = at.get((cell[0] + d_row, cell[1] + d_col))
-            if other is not None:
-                out[side_at(i, turns, bearing)] = side_at(*other, z4.turn_bearing(bearing, 2))
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,16 +51,19 @@ def _sides(
 ) -> Iterator[_Side]:
     for picture in pictures:
         rgb = read_rgb(picture)
-        for name, cell, grid in KINDS[regime]:
-            options = CutOptions(grid, cell, SEVERITIES[name])
-            puzzle, truth = cut_picture(rgb, options, int(rng.integers(2**31)))
+        for options in KINDS[regime]:
+            seed = int(rng.integers(2**31))
+            if isinstance(options, SquareOptions):
+                puzzle, truth = cut_squares(rgb, options, seed)
+            else:
+                puzzle, truth = cut_picture(rgb, options, seed)
             contours = read_contours(puzzle)
             if regime_of(contours) != regime:
                 continue
             costs = make_costs(contours, names_of(regime))
             with np.errstate(invalid="ignore"):
                 feature = dense_features(*dense_log_costs(costs, len(puzzle)))
-            partner = touching(truth, puzzle.ids)
+            partner = touching(truth.placement, puzzle.ids)
             for s in rng.choice(len(partner), SIDES_A_PUZZLE, replace=False):
                 other = np.flatnonzero(np.arange(len(partner)) // z4.ORDER != s // z4.ORDER)
                 true = int(np.searchsorted(other, partner[s])) if partner[s] >= 0 else -1

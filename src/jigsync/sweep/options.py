@@ -104,6 +104,9 @@ class CutOptions:
                 f"A {self.grid} grid of {self.cell}-pixel cells is a canvas of {self.grid.size * self.cell**2:,}"
                 f" pixels: at most {MAX_CANVAS_PIXELS:,} are allowed."
             )
+        for name in ("turns", "shuffle", "paper_order"):
+            if not isinstance(getattr(self, name), bool):
+                raise bad_value(name, "the puzzle", "true or false", getattr(self, name))
         if self.preset not in ("fracture", "gap"):
             raise bad_value("preset", "the puzzle", "'fracture' or 'gap'", self.preset)
         if self.preset == "gap" and self.damage.shape:

@@ -55,13 +55,15 @@ def cut_squares(
     if options.grid is None:
         grid_shape = rgb.shape[0] // side, rgb.shape[1] // side
         if min(grid_shape) < 1 or max(grid_shape) < 2:
-            raise ImageError(f"{name} is {rgb.shape[1]} x {rgb.shape[0]} pixels: too small for two {side}-pixel squares.")
+            found = f"{rgb.shape[1]} x {rgb.shape[0]}"
+            raise ImageError(f"{name} is {found} pixels: too small for two {side}-pixel squares.")
         grid = Grid(*grid_shape)
     else:
         grid = options.grid
         rgb = make_canvas(rgb, CutOptions(grid, cell=side), name)
     rows, cols = grid.shape
-    cells = rgb[: rows * side, : cols * side].reshape(rows, side, cols, side, 3).swapaxes(1, 2).reshape(-1, side, side, 3)
+    cells = rgb[: rows * side, : cols * side].reshape(rows, side, cols, side, 3).swapaxes(1, 2)
+    cells = cells.reshape(-1, side, side, 3)
     alpha = np.zeros((side, side), dtype=np.uint8)
     alpha[options.erode : side - options.erode, options.erode : side - options.erode] = 255
     fragments = np.empty((grid.size, side, side, 4), dtype=np.uint8)
