@@ -1,0 +1,79 @@
+"""`jigsync reproduce`: the paper's studies, each a table, a picture and a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from jigsync.study.reproduce import Written
+    from jigsync.study.result import StudyResult
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="The study, or all; list names them.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder for NAME.csv, NAME.json, NAME.png.")] = Path("studies"),
+    full: Annotated[bool, typer.Option("--full", help="More samples than the quick default.")] = False,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that share the work.")] = 2,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random number.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Run a study of the paper and print our values beside the paper's."""
+    import json
+    import time
+
+    from jigsync.cli.progress import progress_bar
+    from jigsync.study import reproduce as studies
+
+    if name == "list":
+        typer.echo(json.dumps(studies.STUDIES) if as_json else _list(studies.STUDIES))
+        return
+    names = list(studies.STUDIES) if name == "all" else [name]
+    for one in names:
+        studies.get(one)
+    done = []
+    for one in names:
+        start = time.perf_counter()
+        with progress_bar() as report:
+            result = studies.run(one, full=full, workers=workers, seed=seed, progress=report)
+        written = studies.write(result, out)
+        seconds = time.perf_counter() - start
+        if as_json:
+            files = {"csv": str(written.csv), "png": written.picture and str(written.picture)}
+            done.append({**result.to_json(), "seconds": round(seconds, 1), **files})
+        else:
+            _show(result, written, seconds)
+        if written.missing:
+            typer.echo(f"jigsync: {written.missing}", err=True)
+    if as_json:
+        typer.echo(json.dumps(done[0] if name != "all" else done))
+
+
+def _list(names: dict[str, str]) -> str:
+    width = max(len(name) for name in names)
+    return "\n".join(f"{name:<{width}}  {line}" for name, line in names.items())
+
+
+def _show(result: StudyResult, written: Written, seconds: float) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{result.name}: {result.title}", title_justify="left")
+    table.add_column("")
+    table.add_column("ours", justify="right", no_wrap=True)
+    table.add_column("paper", justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for value in result.compared:
+        table.add_row(value.what, _number(value.ours), _number(value.paper), value.verdict)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(result.verdict, soft_wrap=True, markup=False)
+    files = ", ".join(str(path) for path in (written.csv, written.json, written.picture) if path is not None)
+    console.print(f"{files} ({len(result.rows)} rows, {seconds:.0f} s)", soft_wrap=True, markup=False)
+
+
+def _number(value: float | str) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,75 @@
+"""Every study by name, and the one way its results are written: NAME.csv, NAME.json and NAME.png in a folder."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jigsync.errors import MissingExtraError, OptionError
+from jigsync.io.files import write_bytes, write_json
+from jigsync.study.result import Progress, Study, StudyResult, silent
+
+STUDIES: Final[dict[str, str]] = {
+    "gauge": "no residual sees the global turn: four residuals equal to 12 digits",
+    "orbit": "a cell's four turned positions average to the centre; the plateau of a collapsed head",
+    "density": "all pairs against direct neighbours, over the accuracy of far pairs",
+    "phase": "accuracy over graph density, grid size and edge accuracy",
+}
+"""name -> one line; a study is the function `run` of the module jigsync.study.<name>."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of one study; `picture` is None when it could not be drawn, and `missing` says why."""
+
+    csv: Path
+    json: Path
+    picture: Path | None
+    missing: str = ""
+
+
+def get(name: str) -> Study:
+    """The study of this name; OptionError listing the names when there is none."""
+    if name not in STUDIES:
+        raise OptionError(f"There is no study '{name}'; the studies are {', '.join(STUDIES)}, or all.")
+    module = importlib.import_module(f"jigsync.study.{name.replace('-', '_')}")
+    study: Study = module.run
+    return study
+
+
+def run(name: str, *, full: bool = False, workers: int = 1, seed: int = 0, progress: Progress = silent) -> StudyResult:
+    """Runs one study."""
+    return get(name)(full, workers, seed, progress)
+
+
+def write(result: StudyResult, folder: Path) -> Written:
+    """Writes a study's table, summary and picture; without matplotlib the picture is left out, and it is said."""
+    paths = {ending: folder / f"{result.name}.{ending}" for ending in ("csv", "json", "png")}
+    write_bytes(paths["csv"], csv_bytes(result.rows))
+    write_json(paths["json"], result.to_json())
+    try:
+        result.plot(paths["png"])
+    except MissingExtraError as missing:
+        return Written(paths["csv"], paths["json"], None, str(missing))
+    return Written(paths["csv"], paths["json"], paths["png"])
+
+
+def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """UTF-8 CSV; floats with 10 significant digits, None as an empty field."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+    return text.getvalue().encode("utf-8")
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return f"{value:.10g}" if isinstance(value, float) else value

@@ -1,0 +1,202 @@
+"""Studies at tiny sizes: their mathematics, their files and their command."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jigsync.cli import main
+from jigsync.errors import OptionError
+from jigsync.measure import vocabulary as v
+from jigsync.puzzle import Grid
+from jigsync.study import density, gauge, orbit, phase, reproduce
+from jigsync.study.result import Compared, StudyResult, silent
+from jigsync.study.sampled import SampledEdges, frame_xy, solve_and_score
+from jigsync.study.synthetic import measured, random_layout, true_relations
+
+
+@pytest.fixture(autouse=True)
+def _few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orbit, "SAMPLES", 4000)
+
+
+def test_every_registered_study_exists_and_no_other_name_does() -> None:
+    for name in reproduce.STUDIES:
+        assert callable(reproduce.get(name))
+    with pytest.raises(OptionError, match="There is no study 'collapsed'; the studies are gauge"):
+        reproduce.get("collapsed")
+
+
+# ------------------------------------------------------------------------------------------------ gauge
+
+
+def test_gauge_on_synthetic_and_on_given_graphs() -> None:
+    layout = random_layout(Grid(3, 4), np.random.default_rng(0))
+    real = [("made", measured(layout, true_relations(layout)), layout.grid)]
+    result = gauge.run_cases(2, (3,), 0, silent, real)
+    assert len(result.rows) == (2 * len(gauge.GRAPHS) + 1) * len(gauge.SOLVES)
+    for row in result.rows:
+        if row["source"] == "real":
+            continue  # consistent measurements: all four residuals are 0 up to round-off, digits say nothing
+        assert min(row["digits_turns"], row["digits_o2"], row["digits_edgewise"]) > 10
+        assert row["minimizer_off"] < 1e-9
+        assert row["same_edges_kept"]
+        assert row["residual_0"] > 1e-3
+
+
+def test_gauge_study_can_fail() -> None:
+    """Weights that do not turn along make the gauge visible: the theorem needs R W R^T."""
+    rng = np.random.default_rng(1)
+    case = gauge.synthetic_case("all pairs", 4, rng)
+    fixed = np.diag([1.0, 0.2])
+
+    class Stiff(gauge.Displacements):
+        def turned(self, matrix: np.ndarray) -> gauge.Displacements:
+            return gauge.Displacements(self.xy @ np.asarray(matrix, float).T, self.weight)
+
+    stiff = Stiff(case.xy, np.broadcast_to(fixed, (len(case.xy), 2, 2)))
+    parts = case.graph.components()
+    residuals = [gauge.fit(case.graph, stiff.turned(r), parts).residual for r in (np.eye(2), [[0, 1], [-1, 0]])]
+    assert abs(residuals[0] - residuals[1]) > 1e-3
+
+
+def test_random_orthogonal_maps_cover_rotations_and_reflections() -> None:
+    rng = np.random.default_rng(0)
+    maps = [gauge.random_orthogonal(rng) for _ in range(40)]
+    assert all(np.allclose(r @ r.T, np.eye(2)) for r in maps)
+    signs = {round(float(np.linalg.det(r))) for r in maps}
+    assert signs == {1, -1}
+
+
+# ------------------------------------------------------------------------------------------------ orbit
+
+
+@pytest.mark.parametrize("n", orbit.SIZES)
+def test_orbit_proposition_and_plateaus(n: int) -> None:
+    for coordinates in ("corners", "centres"):
+        assert np.allclose(orbit.orbits(n, coordinates).mean(axis=0), 0.5, atol=1e-12)
+    off = orbit.orbits(n, "origin").mean(axis=0) - 0.5
+    assert np.allclose(off, -1 / (2 * n))
+    for coordinates in orbit.COORDINATES:
+        exact = np.mean(np.sum((orbit.orbits(n, coordinates) - 0.5) ** 2, axis=-1))
+        assert orbit.plateau(n, coordinates) == pytest.approx(exact)
+
+
+def test_orbit_plateau_at_three_and_five() -> None:
+    assert orbit.plateau(3, "corners") == pytest.approx(1 / 3)
+    assert orbit.plateau(5, "corners") == pytest.approx(1 / 4)
+    error, deviation, away = orbit.collapse(3, "corners", 20_000, np.random.default_rng(0))
+    assert error == pytest.approx(1 / 3, abs=5 * deviation + 1e-3)
+    assert away < 0.05
+
+
+# ------------------------------------------------------------------------------------------------ density, phase
+
+
+def test_sampled_truth_is_solved() -> None:
+    layout = random_layout(Grid(4, 5), np.random.default_rng(3))
+    i, j = np.triu_indices(20, 1)
+    turns = (layout.turns[j] - layout.turns[i]) % 4
+    edges = SampledEdges(i, j, turns, frame_xy(layout, i, j), np.ones(len(i), dtype=bool))
+    score = solve_and_score(layout, edges)
+    assert (score.aa, score.aa_best4, score.rotation) == (1.0, 1.0, 1.0)
+
+
+def test_density_corruption_is_biased_as_measured() -> None:
+    rng = np.random.default_rng(0)
+    claimed, far = [], 0
+    for _ in range(40):
+        layout = random_layout(Grid(5, 5), rng)
+        edges = density.sample(layout, density.Point(5, 0.13, "tiered", 1, 0), rng)
+        true = v.bucket(layout.relation(edges.i, edges.j))
+        distant = layout.distance(edges.i, edges.j) >= 2
+        said = np.rint(np.abs(edges.xy).max(axis=1)).astype(int)
+        right = np.all(np.isclose(edges.xy, v.nominal_xy(layout.grid)[true]), axis=1)
+        far += int(distant.sum())
+        claimed.append(said[distant & ~right])
+    said = np.concatenate(claimed)
+    # A wrong claim may hit the truth by chance, which takes about one in a hundred of them out of the count.
+    assert len(said) / far == pytest.approx(0.87, abs=0.02)
+    assert np.mean(said == 1) == pytest.approx(0.659, abs=0.02)
+    assert np.mean(said <= 2) == pytest.approx(0.9988, abs=0.002)
+
+
+def test_density_study_and_its_crossing() -> None:
+    result = density.run_points([0.05, 0.55], 4, 1, 0, silent)
+    assert len(result.rows) == 2 + 3 * 2
+    assert {row["n"] for row in result.rows} == {3, 5}
+    reference = next(row for row in result.rows if row["q_far"] is None and row["n"] == 5)
+    high = next(row for row in result.rows if (row["n"], row["q_far"], row["reading"]) == (5, 0.55, "exact"))
+    assert high["aa_best4"] > reference["aa_best4"] + 0.3
+    assert density.crossing([0.1, 0.2, 0.3], [0.0, 0.4, 0.8], 0.5) == pytest.approx(0.225)
+    assert density.crossing([0.1, 0.2], [0.6, 0.7], 0.5) is None
+    assert len(density.PAPER) == 17
+
+
+def test_phase_study() -> None:
+    result = phase.run_cells((3, 5), (0.2, 0.3), 3, 1, 0, silent)
+    assert len(result.rows) == 4 * 2 * 2
+    assert len(result.compared) == 2
+    of = {(row["graph"], row["n"], row["q"]): row["aa"] for row in result.rows}
+    assert of["all pairs", 5, 0.3] > of["4 around", 5, 0.3]
+
+
+# ------------------------------------------------------------------------------------------------ files, command
+
+
+def tiny(plot: object = None) -> StudyResult:
+    rows = [{"a": 1, "b": 1 / 3}, {"a": 2, "c": None}, {"a": "x,y"}]
+    return StudyResult("tiny", "a title", rows, [Compared("a", 0.5, "1/2", "agrees")], "It holds.", {"seed": 0}, plot)
+
+
+def test_writing_without_matplotlib_still_writes_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = orbit.run(False, 1, 0, silent)
+    written = reproduce.write(result, tmp_path)
+    assert written.picture is None
+    assert "pip install 'jigsync[study]'" in written.missing
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["orbit.csv", "orbit.json"]
+
+
+def test_csv_and_json(tmp_path: Path) -> None:
+    text = reproduce.csv_bytes(tiny().rows).decode()
+    assert text == 'a,b,c\n1,0.3333333333,\n2,,\n"x,y",,\n'
+    assert tiny().to_json()["compared"] == [{"what": "a", "ours": 0.5, "paper": "1/2", "verdict": "agrees"}]
+
+
+def test_every_picture_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    results = [
+        orbit.run(False, 1, 0, silent),
+        gauge.run_cases(1, (3,), 0, silent, []),
+        density.run_points([0.05, 0.55], 2, 1, 0, silent),
+        phase.run_cells((3,), (0.2, 0.3), 2, 1, 0, silent),
+    ]
+    for result in results:
+        written = reproduce.write(result, tmp_path)
+        assert written.picture is not None
+        assert written.picture.read_bytes()[:4] == b"\x89PNG"
+        with written.csv.open(newline="") as file:
+            assert len(list(csv.DictReader(file))) == len(result.rows)
+        assert json.loads(written.json.read_text())["name"] == result.name
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "orbit", "--out", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["name"] == "orbit"
+    assert Path(told["csv"]).is_file()
+    assert main(["reproduce", "orbit", "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "erratum 2" in shown
+    assert "Proposition 1 holds" in shown
+    assert main(["reproduce", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in reproduce.STUDIES)
+    assert main(["reproduce", "nothing"]) == 2
+    assert "There is no study 'nothing'" in capsys.readouterr().err
