@@ -313,6 +313,7 @@ def over_grids(
 
 _REGISTRY: dict[str, str] = {
     "jigsync": "jigsync.solvers.joint:Joint",
+    "jigsync-paper": "jigsync.solvers.paper:Paper",
     "exact": "jigsync.solvers.exact:Exact",
     "exhaustive": "jigsync.solvers.exhaustive:Exhaustive",
     "greedy": "jigsync.solvers.greedy:Greedy",
