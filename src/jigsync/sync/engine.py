@@ -33,6 +33,12 @@ False cancels the search, which then returns the best placement it has."""
 
 ROUND = 2
 """Restarts that run before the search asks whether to go on; fixed, so that threads cannot change the answer."""
+SAMPLES, BASINS, BASIN = 128, 4, 6.0
+"""Of the marginals: draws a chain, most optima to draw around, and how far in nats they may lie below the best."""
+MELTS = 50
+"""Up to so many fragments, annealing from anywhere is as good as from growth, and every other restart does that."""
+HOT, COLD, LNS = 1.8, 1.0, 1.5
+"""Temperatures in nats; between 1 and 2 is where scrambled placements order themselves (docs/design/engine.md)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +52,9 @@ class MapResult:
         starts: restarts run.
         moves: proposals made by all of them.
         seconds: wall time.
-        marginals: (N,) share of samples near the optimum in which a fragment keeps slot and turns; 0 for unplaced.
+        marginals: (N,) share of placements drawn around the best optima in which a fragment keeps slot and turns,
+            up to a global motion; 0 for unplaced. Comparable between fragments; calibrate before calling it a
+            probability.
         finished: False when a time limit or a cancel ended it.
     """
 
@@ -65,34 +73,42 @@ class Effort:
     """How much one solve does.
 
     Attributes:
-        restarts: most restarts, in rounds of ROUND.
-        agree: stop after a round once so many restarts reached the best energy.
-        plan: of each restart.
+        restarts: at most so many, in rounds of ROUND.
+        agree: restarts that must reach the best energy for the search to end before that.
+        moves: annealing proposals of a restart.
+        neighbourhoods: large-neighbourhood steps of a restart.
     """
 
     restarts: int
     agree: int
-    plan: Plan
+    moves: int
+    neighbourhoods: int
+
+
+_EFFORT = (
+    (4, 4, 2, 2e4),
+    (9, 8, 3, 5e4),
+    (25, 8, 3, 2.5e5),
+    (100, 6, 2, 1e6),
+    (432, 4, 2, 4e6),
+    (3300, 2, 2, 1e8),
+)
+"""(fragments, restarts, agree, moves of a restart). Short restarts reach the optimum of a small puzzle sooner than a
+long one, and a few of them that agree tell that it is the optimum; benchmarks/decoder.py prints both."""
 
 
 def effort_for(n: int, effort: float) -> Effort:
-    """Work that grows with the number of fragments: about 10 ms for 9, 1-2 s for 100, 5 s for 432."""
-    moves = int(effort * 6000 * n**1.15)
+    """The work for n fragments, between the points of _EFFORT by a power law; `effort` scales moves and restarts."""
+    known, restarts, agree, moves = np.log(np.array(_EFFORT)).T
+    at = math.log(max(n, 1))
+    scale = math.sqrt(effort)
+    each = scale * math.exp(float(np.interp(at, known, moves)))
+    count = scale * math.exp(float(np.interp(at, known, restarts)))
     return Effort(
-        restarts=ROUND * max(1, round(2 * math.sqrt(effort))),
-        agree=2,
-        plan=Plan(
-            moves=moves,
-            cycles=2,
-            rounds=max(1, int(effort * 2 * n)),
-            grow=1,
-            draws=4,
-            noise=0.0,
-            hot=2.0,
-            cold=0.7,
-            rehot=1.2,
-            lns=0.2,
-        ),
+        restarts=ROUND * max(1, round(count / ROUND)),
+        agree=round(math.exp(float(np.interp(at, known, agree)))),
+        moves=max(1000, int(each)),
+        neighbourhoods=int(10 + each / 5000),
     )
 
 
@@ -151,8 +167,8 @@ def solve_map(
     search = _Search(problem, effort_for(problem.n, effort), seed, begun, time_limit, progress)
     first = None if start is None else _check_start(start, problem)
     search.go(first, threads)
-    assert search.best is not None
     energy, poses = search.best
+    marginals = search.marginals(threads)
     return MapResult(
         slots=np.where(poses < 0, -1, poses >> 2).astype(np.int32),
         turns=np.where(poses < 0, 0, poses & 3).astype(np.int32),
@@ -160,7 +176,7 @@ def solve_map(
         starts=search.starts,
         moves=search.moves,
         seconds=time.perf_counter() - begun,
-        marginals=np.where(poses < 0, 0.0, 1.0),
+        marginals=marginals,
         finished=search.finished,
     )
 
@@ -179,8 +195,8 @@ class _Search:
     ) -> None:
         self.problem, self.effort, self.seed = problem, effort, seed
         self.begun, self.time_limit, self.progress = begun, time_limit, progress
-        self.best: tuple[float, Poses] | None = None
-        self.energies: list[float] = []
+        self.best: tuple[float, Poses] = (-math.inf, np.full(problem.n, -1, dtype=np.int32))
+        self.ends: list[tuple[float, Poses]] = []
         self.starts = self.moves = 0
         self.finished = True
         self._cancel = ctypes.c_int32(0)
@@ -190,10 +206,10 @@ class _Search:
     def go(self, first: Poses | None, threads: int) -> None:
         with ThreadPoolExecutor(max_workers=min(threads, ROUND)) as pool:
             for begin in range(0, self.effort.restarts, ROUND):
-                jobs = {
-                    pool.submit(self._restart, index, first if index == 0 else None): index
+                jobs = [
+                    pool.submit(self._restart, index, first if index == 0 else None)
                     for index in range(begin, begin + ROUND)
-                }
+                ]
                 self._watch(set(jobs))
                 for job in jobs:  # in order of their index, so that ties go to the earlier restart
                     self._take(*job.result())
@@ -201,21 +217,48 @@ class _Search:
                     return
 
     def _restart(self, index: int, first: Poses | None) -> tuple[Poses, Report]:
-        plan = Plan()
-        ctypes.pointer(plan)[0] = self.effort.plan
-        plan.grow = int(first is None)
-        plan.cancel = ctypes.addressof(self._cancel)
-        plan.progress_energy = ctypes.addressof(self._energy) + 8 * index
-        plan.progress_moves = ctypes.addressof(self._moves) + 8 * index
-        if index >= ROUND:
-            plan.noise = 0.3
-        if self.time_limit is not None:
-            plan.seconds = max(1e-3, self.begun + self.time_limit - time.perf_counter())
+        plan = Plan(
+            moves=self.effort.moves,
+            rounds=self.effort.neighbourhoods,
+            grow=int(first is None and (index % ROUND == 0 or self.problem.n > MELTS)),
+            draws=0 if index == 0 else 4,
+            noise=0.0 if index % ROUND == 0 else 0.5,
+            hot=HOT,
+            cold=COLD,
+            lns=LNS,
+            seconds=self._seconds_left(),
+            cancel=ctypes.addressof(self._cancel),
+            progress_energy=ctypes.addressof(self._energy) + 8 * index,
+            progress_moves=ctypes.addressof(self._moves) + 8 * index,
+        )
         return self.problem.run((self.seed << 20) + index, plan, first)
+
+    def marginals(self, threads: int) -> NDArray[np.float64]:
+        """(N,) how sure each fragment's place is: draws at temperature 1 around the best placement and around the
+        other optima that restarts ended in, weighted by exp(energy)."""
+        n, top = self.problem.n, self.best[0]
+        optima = [self.best]
+        for energy, poses in sorted(self.ends, key=lambda end: -end[0]):
+            if top - BASIN < energy < optima[-1][0] - 1e-3 and len(optima) < BASINS:
+                optima.append((energy, poses))
+
+        def chain(index: int) -> NDArray[np.float64]:
+            seed, start = (self.seed << 20) + 2**19 + index, optima[index][1]
+            moves, cancel = int(n * (20 + math.sqrt(n))), ctypes.addressof(self._cancel)
+            return self.problem.marginals(seed, start, self.best[1], SAMPLES, moves, self._seconds_left(), cancel)
+
+        with ThreadPoolExecutor(max_workers=threads) as pool:
+            shares = list(pool.map(chain, range(len(optima))))
+        weights = np.exp([energy - top for energy, _ in optima])
+        return np.asarray(np.average(shares, axis=0, weights=weights), dtype=np.float64)
+
+    def _seconds_left(self) -> float:
+        """What is left of the time limit, a moment at least; 0 for no limit."""
+        return 0.0 if self.time_limit is None else max(1e-3, self.begun + self.time_limit - time.perf_counter())
 
     def _watch(self, jobs: set[Any]) -> None:
         """Waits for a round, reporting progress; an exception here (Ctrl-C) cancels the round first."""
-        total = self.effort.restarts * max(1, self.effort.plan.moves)
+        total = self.effort.restarts * self.effort.moves
         try:
             while jobs:
                 jobs = wait(jobs, timeout=0.1 if self.progress else None, return_when=FIRST_COMPLETED).not_done
@@ -231,15 +274,14 @@ class _Search:
         self.starts += 1
         self.moves += report.moves
         self.finished &= bool(report.finished)
-        self.energies.append(report.energy)
-        if self.best is None or report.energy > self.best[0] + 1e-6:
+        self.ends.append((report.energy, poses))
+        if report.energy > self.best[0] + 1e-6:
             self.best = (report.energy, poses)
 
     def _enough(self) -> bool:
-        if not self.finished:
-            return True
-        top = max(self.energies)
-        return sum(energy > top - 1e-3 for energy in self.energies) >= self.effort.agree
+        """Stopped from outside, or enough independent restarts found the same best energy."""
+        same = sum(energy > self.best[0] - 1e-3 for energy, _ in self.ends)
+        return not self.finished or same >= self.effort.agree
 
 
 def _check_start(start: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]], problem: CompiledProblem) -> Poses:

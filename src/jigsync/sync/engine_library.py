@@ -14,8 +14,12 @@ from jigsync.errors import JigsyncError
 from jigsync.sync import build
 
 MOVE_KINDS = ("turn", "swap", "guided", "cycle", "segment", "block", "component", "whole")
-"""Order of MOVES in anneal.c; the fuzz entry takes these and then the three of lns.c."""
-FUZZ_KINDS = (*MOVE_KINDS, "assignment", "refill", "regrow")
+"""Order of MOVES in anneal.c; the fuzz entry takes these and then the three of lns.c and the sampler's."""
+FUZZ_KINDS = (*MOVE_KINDS, "assignment", "refill", "regrow", "sample")
+
+
+TOP = 32
+"""Partners kept a side: TOP of problem.h."""
 
 
 class Input(ctypes.Structure):
@@ -46,14 +50,12 @@ class Plan(ctypes.Structure):
 
     _fields_ = [
         ("moves", c_int64),
-        ("cycles", c_int32),
         ("rounds", c_int32),
         ("grow", c_int32),
         ("draws", c_int32),
         ("noise", c_float),
         ("hot", c_float),
         ("cold", c_float),
-        ("rehot", c_float),
         ("lns", c_float),
         ("seconds", c_double),
         ("cancel", c_void_p),
@@ -91,6 +93,21 @@ def library() -> Any:
     lib.jig_energy.restype = c_double
     lib.jig_run.argtypes = [c_void_p, c_uint64, POINTER(Plan), c_void_p, POINTER(Report)]
     lib.jig_run.restype = c_int32
+    lib.jig_links.argtypes = [c_void_p, c_void_p, c_void_p]
+    lib.jig_links.restype = None
+    lib.jig_marginals.argtypes = [
+        c_void_p,
+        c_uint64,
+        c_void_p,
+        c_void_p,
+        c_float,
+        c_int64,
+        c_int64,
+        c_double,
+        c_void_p,
+        c_void_p,
+    ]
+    lib.jig_marginals.restype = c_int64
     lib.jig_fuzz.argtypes = [c_void_p, c_uint64, c_int32, c_int64, c_float, c_void_p, c_void_p]
     lib.jig_fuzz.restype = c_int64
     return lib

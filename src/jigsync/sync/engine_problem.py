@@ -14,7 +14,7 @@ from jigsync import z4
 from jigsync.errors import JigsyncError, OptionError, bad_value
 from jigsync.measure.sides import SideScores
 from jigsync.puzzle import Grid
-from jigsync.sync.engine_library import FUZZ_KINDS, Input, Plan, Report, library
+from jigsync.sync.engine_library import FUZZ_KINDS, TOP, Input, Plan, Report, library
 
 Poses = NDArray[np.int32]
 """(N,) 4 * slot + turns of every fragment, -1 for unplaced: how placements cross into C."""
@@ -111,6 +111,38 @@ class CompiledProblem:
         ):
             raise JigsyncError(f"Not enough memory to decode {self.n} fragments.")
         return poses, report
+
+    def marginals(
+        self, seed: int, start: Poses, best: Poses, samples: int, moves: int, seconds: float, cancel: int | None
+    ) -> NDArray[np.float64]:
+        """(N,) share of draws at temperature 1 around `start` in which a fragment stands as in `best`, after one
+        global motion that lays the draw over it. Releases the GIL."""
+        start, best = np.array(start, dtype=np.int32), np.array(best, dtype=np.int32)
+        kept = np.zeros(self.n, dtype=np.int64)
+        made = self._lib.jig_marginals(
+            self.handle,
+            seed % 2**64,
+            start.ctypes.data,
+            best.ctypes.data,
+            1.0,
+            samples,
+            moves,
+            seconds,
+            cancel,
+            kept.ctypes.data,
+        )
+        if made < 0:
+            raise JigsyncError(f"Not enough memory to decode {self.n} fragments.")
+        return np.asarray(kept / made, dtype=np.float64)
+
+    def links(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Likely partners of every side, judged by matching and closed loops (links.c) before any search.
+
+        Shapes: (4N, 32) side numbers by falling probability, -1 past the end; (4N, 32) log-probability of touching.
+        """
+        side, link = np.zeros((4 * self.n, TOP), dtype=np.int32), np.zeros((4 * self.n, TOP), dtype=np.float32)
+        self._lib.jig_links(self.handle, side.ctypes.data, link.ctypes.data)
+        return side, link
 
     def fuzz(
         self, seed: int, kind: str, count: int, temperature: float, start: Poses

@@ -19,7 +19,7 @@ enum { MOVE_KINDS = 8, MIX = 256 };
 
 /* Shares of the move kinds in 256ths. Moves of many cells cost as much as tens of swaps. */
 static void mix_moves(const Problem *p, uint8_t mix[MIX]) {
-    int share[MOVE_KINDS] = {28, 64, 124, 24, 4, 4, 7, 1};
+    int share[MOVE_KINDS] = {14, 60, 88, 70, 4, 4, 15, 1};
     if (p->upright) {
         share[1] += share[0];
         share[0] = 0;

@@ -27,16 +27,14 @@ typedef struct {
 } Input;
 
 typedef struct {
-    int64_t moves;       /* annealing proposals, over all cycles */
-    int32_t cycles;      /* annealing followed by large-neighbourhood search, so often */
-    int32_t rounds;      /* large-neighbourhood steps a cycle */
-    int32_t grow;        /* start by growth; else from the given poses, holes filled in order */
-    int32_t draws;       /* fragments drawn for the seed of growth, 0 = all */
-    float noise;         /* of growth */
-    float hot, cold;     /* temperatures of annealing */
-    float rehot;         /* first temperature of later cycles */
-    float lns;           /* temperature of large-neighbourhood search */
-    double seconds;      /* time limit, <= 0 for none */
+    int64_t moves;   /* annealing proposals */
+    int32_t rounds;  /* large-neighbourhood steps after annealing */
+    int32_t grow;    /* start by growth; else from the given poses, holes filled in order */
+    int32_t draws;   /* fragments drawn for the seed of growth, 0 = all */
+    float noise;     /* of growth */
+    float hot, cold; /* temperatures of annealing */
+    float lns;       /* temperature of large-neighbourhood search */
+    double seconds;  /* time limit, <= 0 for none */
     const volatile int32_t *cancel;
     volatile double *progress_energy;
     volatile int64_t *progress_moves;
@@ -126,7 +124,7 @@ API double jig_energy(const Problem *p, const int32_t *poses) {
     return energy;
 }
 
-/* One restart: start, then annealing and large-neighbourhood search in turn. Deterministic for (problem, plan,
+/* One restart: start, annealing, large-neighbourhood search. Deterministic for (problem, plan,
  * seed, poses) unless stopped. Returns 0 when memory ran out. */
 API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *poses, Report *report) {
     State *st = state_new(p, seed);
@@ -140,15 +138,11 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
         fill_holes(st);
         restart_from_here(st);
         report->finished = 1;
-        for (int i = 0; i < plan->cycles && report->finished && ok; i++) {
-            if (plan->moves)
-                report->finished = anneal(st, &c, plan->moves / plan->cycles, i ? plan->rehot : plan->hot, plan->cold);
-            return_to_best(st);
-            if (report->finished && plan->rounds) {
-                report->finished = search_neighbourhoods(st, w, &c, plan->rounds, plan->lns);
-                return_to_best(st);
-            }
-        }
+        if (ok && plan->moves) report->finished = anneal(st, &c, plan->moves, plan->hot, plan->cold);
+        return_to_best(st);
+        if (ok && report->finished && plan->rounds)
+            report->finished = search_neighbourhoods(st, w, &c, plan->rounds, plan->lns);
+        return_to_best(st);
         write_poses(st, st->best, poses);
         report->energy = st->best_energy;
         report->moves = st->moves;
@@ -159,8 +153,21 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
     return ok;
 }
 
+/* Draws around poses, laid over `best`; see sample_marginals. Returns the number of draws, -1 when memory ran out. */
+API int64_t jig_marginals(const Problem *p, uint64_t seed, const int32_t *poses, const int32_t *best, float t,
+                          int64_t samples, int64_t moves, double seconds, const volatile int32_t *cancel, int64_t *kept) {
+    State *st = state_new(p, seed);
+    if (!st) return -1;
+    Control c = {seconds > 0 ? now_seconds() + seconds : 1e300, cancel, NULL, NULL};
+    read_poses(st, poses);
+    restart_from_here(st);
+    int64_t made = sample_marginals(st, &c, best, t, samples, moves, kept);
+    state_free(st);
+    return made;
+}
+
 /* For tests: `count` proposals of one kind at temperature t from poses, which are replaced by where it ends.
- * kind: the order of MOVES, then assignment, refill, regrow. energies: incremental, from scratch, best kept. */
+ * kind: the order of MOVES, then assignment, refill, regrow, sample. energies: incremental, from scratch, best kept. */
 API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t count, float t, int32_t *poses,
                      double *energies) {
     State *st = state_new(p, seed);
@@ -173,7 +180,8 @@ API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t coun
             if (kind < MOVE_KINDS) st->accepted += MOVES[kind](st, t);
             else if (kind == MOVE_KINDS) st->accepted += lns_assignment(st, w, 3 + rng_below(&st->rng, 30), t);
             else if (kind == MOVE_KINDS + 1) lns_refill(st, w, 4, t);
-            else lns_regrow(st, w, t);
+            else if (kind == MOVE_KINDS + 2) lns_regrow(st, w, t);
+            else sample_step(st, t);
         }
         energies[0] = st->energy;
         energies[1] = energy_of(st);

@@ -64,7 +64,24 @@ static void links_top(Problem *p, const int64_t *indptr, const int32_t *indices,
     }
 }
 
-/* The Sinkhorn fixed point over scores and gains: fills log_u, top_link and link. weight, u, next: scratch. */
+/* Entry e of a row that starts at `first` gets its link and sinks to its place by falling link. */
+static void links_sink(Problem *p, int64_t first, int64_t e, float link) {
+    int32_t side = p->top_side[e];
+    float value = p->top_score[e], gain = p->top_gain[e];
+    for (; e > first && p->top_link[e - 1] < link; e--) {
+        p->top_side[e] = p->top_side[e - 1];
+        p->top_score[e] = p->top_score[e - 1];
+        p->top_gain[e] = p->top_gain[e - 1];
+        p->top_link[e] = p->top_link[e - 1];
+    }
+    p->top_side[e] = side;
+    p->top_score[e] = value;
+    p->top_gain[e] = gain;
+    p->top_link[e] = link;
+}
+
+/* The Sinkhorn fixed point over scores and gains: fills log_u and top_link, sorted by it; p->link
+ * holds their probabilities for now. weight, u, next: scratch. */
 static void links_match(Problem *p, const double *tail, double *weight, double *u, double *next) {
     int side_count = 4 * p->n;
     for (int s = 0; s < side_count; s++) {
@@ -87,20 +104,28 @@ static void links_match(Problem *p, const double *tail, double *weight, double *
         memcpy(u, next, (size_t)side_count * sizeof(double));
     }
     for (int s = 0; s < side_count; s++) p->log_u[s] = (float)log(u[s]);
-    for (int s = 0; s < side_count; s++)
-        for (int64_t e = (int64_t)s * TOP; e < (int64_t)(s + 1) * TOP && p->top_side[e] >= 0; e++) {
-            float l = p->top_score[e] + p->top_gain[e] + p->log_u[s] + p->log_u[p->top_side[e]];
-            p->top_link[e] = fminf(0.0f, fmaxf(NO_LINK, l));
-        }
-    if (!p->link) return;
-    for (int64_t e = 0; e < p->ld * p->ld; e++) p->link[e] = NO_LINK;
     for (int s = 0; s < side_count; s++) {
-        float *row = p->link + (int64_t)s * p->ld;
-        for (int t = 0; t < side_count; t++)
-            row[t] = fminf(0.0f, fmaxf(NO_LINK, p->dense[(int64_t)s * p->ld + t] + p->log_u[s] + p->log_u[t]));
-        for (int64_t e = (int64_t)s * TOP; e < (int64_t)(s + 1) * TOP && p->top_side[e] >= 0; e++)
-            row[p->top_side[e]] = p->top_link[e];
+        int64_t first = (int64_t)s * TOP;
+        for (int64_t e = first; e < first + TOP && p->top_side[e] >= 0; e++) {
+            float l = p->top_score[e] + p->top_gain[e] + p->log_u[s] + p->log_u[p->top_side[e]];
+            links_sink(p, first, e, fminf(0.0f, fmaxf(NO_LINK, l)));
+        }
+        for (int64_t e = first; e < first + TOP && p->top_side[e] >= 0 && p->link; e++)
+            p->link[(int64_t)s * p->ld + p->top_side[e]] = p->top_link[e] > NO_LINK ? expf(p->top_link[e]) : 0.0f;
     }
+}
+
+/* The matrix of log-probabilities of all pairs, for dense scores. */
+static void links_fill(Problem *p) {
+    if (!p->link) return;
+    for (int64_t s = 0; s < p->ld; s++)
+        for (int64_t t = 0; t < p->ld; t++) {
+            int hole = s >= 4 * p->n || t >= 4 * p->n;
+            float l = hole ? NO_LINK : p->dense[s * p->ld + t] + p->log_u[s] + p->log_u[t];
+            p->link[s * p->ld + t] = fminf(0.0f, fmaxf(NO_LINK, l));
+        }
+    for (int64_t e = 0; e < 4 * (int64_t)p->n * TOP; e++)
+        if (p->top_side[e] >= 0) p->link[e / TOP * p->ld + p->top_side[e]] = p->top_link[e];
 }
 
 typedef struct {
@@ -120,6 +145,13 @@ static void beside(const Problem *p, int s, int faces, int hand, Beside *out) {
     }
 }
 
+/* P(s, t), 0 where NO_LINK. */
+static inline float likely(const Problem *p, int s, int t) {
+    if (p->link) return p->link[(int64_t)s * p->ld + t];
+    float l = link_of(p, s, t);
+    return l > NO_LINK ? expf(l) : 0.0f;
+}
+
 /* The sum over closed loops, see the top of this file. */
 static float loop_support(const Problem *p, int s, int t, const Beside *near_s, const Beside *near_t) {
     float sum = 0.0f;
@@ -130,8 +162,7 @@ static float loop_support(const Problem *p, int s, int t, const Beside *near_s, 
             int l = near_t->side[j];
             float two = near_s->p[i] * near_t->p[j];
             if (two < 1e-5f || (l >> 2) == (m >> 2) || (l >> 2) == (s >> 2)) continue;
-            float last = link_of(p, m, l);
-            if (last > NO_LINK) sum += two * expf(last);
+            sum += two * likely(p, m, l);
         }
     }
     return sum;
@@ -155,13 +186,13 @@ static void links_loops(Problem *p, float *gain, Beside *west) {
     memcpy(p->top_gain, gain, (size_t)side_count * TOP * sizeof(float));
 }
 
-/* Proposals follow sqrt(P), flatter than P: a search must also try what is unlikely. */
+/* Proposals follow P^0.8, a little flatter than P: a search must also try what is unlikely. */
 static void links_picks(Problem *p) {
     for (int s = 0; s < 4 * p->n; s++) {
         double share[TOP], sum = 0.0, owed = 0.0;
         int count = 0, at = 0;
         for (; count < TOP && p->top_side[(int64_t)s * TOP + count] >= 0; count++)
-            sum += share[count] = sqrt(exp(p->top_link[(int64_t)s * TOP + count]));
+            sum += share[count] = exp(0.8 * p->top_link[(int64_t)s * TOP + count]);
         for (int r = 0; r < count && at < PICKS; r++) {
             owed += share[r] / sum * PICKS;
             while (at < (int)(owed + 0.5) && at < PICKS)
@@ -194,6 +225,7 @@ static int problem_links(Problem *p, const int64_t *indptr, const int32_t *indic
             links_loops(p, gain, west);
             links_match(p, tail, weight, u, next);
         }
+        links_fill(p);
         links_picks(p);
     }
     free(tail);

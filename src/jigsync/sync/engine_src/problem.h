@@ -57,7 +57,7 @@ typedef struct {
     int16_t *cell_row, *cell_col; /* of padded cells, (0, 0) is the first slot */
 
     /* Links, per side: best partners and their matching probability; see links.c. */
-    int32_t *top_side; /* (4n) x TOP by falling score, -1 past the end */
+    int32_t *top_side; /* (4n) x TOP by falling link, -1 past the end */
     float *top_score;  /* their scores */
     float *top_gain;   /* what closed loops add to them */
     float *top_link;   /* log-probability that the two sides touch */

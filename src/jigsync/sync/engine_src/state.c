@@ -73,7 +73,8 @@ static inline float edge(const State *st, int cell, int bearing) {
     return score(st->p, st->face[4 * (int64_t)cell + bearing], st->face[4 * (int64_t)other + ((bearing + 2) & 3)]);
 }
 
-/* What fragment f would score in a cell with each of the four turns, given its neighbours: out[k]. */
+/* What fragment f would score in a cell with each of the four turns, given its neighbours: out[k] is the sum over
+ * bearings b of v_b[(b - k) mod 4], v_b being the scores of f's four sides against the side that faces it there. */
 static inline void local4(const State *st, int cell, int f, float out[4]) {
     const Problem *p = st->p;
     float scratch[4][4];
