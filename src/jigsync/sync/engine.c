@@ -24,3 +24,6 @@
 #include "engine_src/anneal.c"
 #include "engine_src/marginals.c"
 #include "engine_src/api.c"
+/* Of the classical solvers (solvers/native.py); they use only API of api.c. Do not drop: tests/test_solvers_*. */
+#include "engine_src/exact.c"
+#include "engine_src/breed.c"

@@ -135,7 +135,7 @@ static void breed_grow(BreedNursery *y, const int32_t *touch_a, const int32_t *t
  *   pin_fragment, pin_slot, pin_turns (pins,): placed first, in the frame of the grid
  *   slots_out, turns_out (children, n): slot or -1
  * Returns 0, or -1 when memory is short. */
-int jigsync_breed(int n, int rows, int cols, int upright, const int32_t *step, const int32_t *rank, int ranked,
+API int jig_breed(int n, int rows, int cols, int upright, const int32_t *step, const int32_t *rank, int ranked,
                   const int32_t *buddy, double skip_agreed, double skip_best, int children, const int32_t *touch,
                   const int32_t *parent_turns, const int32_t *parents, const uint64_t *seeds, int pins,
                   const int32_t *pin_fragment, const int32_t *pin_slot, const int32_t *pin_turns, int32_t *slots_out,

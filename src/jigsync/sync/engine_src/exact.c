@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXACT_MOST 16
+#define EXACT_MOST 16 /* items; MOST_ITEMS of solvers/exact.py */
 #define EXACT_TURNS 4
 #define EXACT_FORBIDDEN 1e7
 #define EXACT_TOLERANCE 1e-7
@@ -299,7 +299,7 @@ static void exact_branch(ExactSearch *z, double gained) {
  *   score_out, nodes_out: of the best arrangement; nodes looked at
  * Returns 0 when nothing is above the floor, 1 when item_out holds the best; plus 2 when it was stopped before the
  * proof was complete; -1 when there are more than EXACT_MOST items or memory is short. */
-int jigsync_exact(int n, int slots, const float *score, const int32_t *neighbour, const uint8_t *allowed, double floor,
+API int jig_exact(int n, int slots, const float *score, const int32_t *neighbour, const uint8_t *allowed, double floor,
                   exact_go_on go_on, int32_t *item_out, int32_t *turns_out, double *score_out, int64_t *nodes_out) {
     if (n < 0 || slots < 1 || n > EXACT_MOST || slots > EXACT_MOST) return -1;
     ExactSearch *z = calloc(1, sizeof *z);
