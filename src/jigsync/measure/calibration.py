@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -28,11 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from jigsync import z4
 from jigsync.errors import FormatError
 
 Matrix = NDArray[np.float32]
 FEATURES_PER_COST: Final = 3
 FORMAT: Final = "jigsync-calibration/1"
+CONTENT: Final = "content"
+"""Key of the measurers that need a network, which are fitted apart, on fewer pictures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,19 +50,31 @@ class RowStats:
     median: Matrix
     which: NDArray[np.int64]
 
+    def log(self) -> RowStats:
+        """Statistics of log cost from those of cost: order statistics commute with the logarithm."""
+        return RowStats(np.log(self.least), np.log(self.second), np.log(self.median), self.which)
 
-def row_stats(log_cost: Matrix) -> RowStats:
-    """Statistics of a block of rows; the sides of the same fragment are +inf in it.
+    @classmethod
+    def join(cls, parts: Sequence[RowStats]) -> RowStats:
+        """Statistics of blocks that follow each other, as one."""
+        columns = ([getattr(part, f.name) for part in parts] for f in fields(cls))
+        return cls(*(np.concatenate(column) for column in columns))
+
+
+def row_stats(cost: Matrix) -> RowStats:
+    """Statistics of a block of rows, of cost or of log cost; the sides of the same fragment are +inf in it.
 
     Shapes: (B, 4N) -> (B,) each.
     """
-    two = np.argpartition(log_cost, 1, axis=1)[:, :2]
-    values = np.take_along_axis(log_cost, two, axis=1)
-    swap = values[:, 0] > values[:, 1]
-    which = np.where(swap, two[:, 1], two[:, 0])
-    candidates = log_cost.shape[1] - 4
-    median = np.partition(log_cost, candidates // 2, axis=1)[:, candidates // 2]
-    return RowStats(values.min(axis=1), values.max(axis=1), median, which)
+    at = np.arange(len(cost))
+    which = cost.argmin(axis=1)
+    middle = (cost.shape[1] - z4.ORDER) // 2
+    median = np.partition(cost, middle, axis=1)[:, middle]
+    least = cost[at, which]
+    cost[at, which] = np.inf
+    second = cost.min(axis=1)
+    cost[at, which] = least
+    return RowStats(least, second, median, which)
 
 
 def features(
@@ -94,20 +109,20 @@ class Calibration:
         """Shapes: (..., F) -> (...)."""
         return feature @ self.weights.astype(np.float32)
 
-    def of_cost(self, k: int, feature: NDArray[np.float32]) -> Matrix:
-        """The k-th cost's share of the logits. Shapes: (..., 3) -> (...)."""
-        own = slice(FEATURES_PER_COST * k, FEATURES_PER_COST * (k + 1))
-        return feature @ self.weights[own].astype(np.float32)
+    @property
+    def by_cost(self) -> NDArray[np.float64]:
+        """Weights of level, lead and best. Shapes: -> (len(costs), 3)."""
+        return self.weights.reshape(len(self.costs), FEATURES_PER_COST)
 
 
-def log_softmax_rows(logits: Matrix, none: float) -> Matrix:
-    """log p(t | s) with "no neighbour" among the candidates; -inf logits stay out.
+def log_normaliser(logits: Matrix, none: float) -> Matrix:
+    """log(exp(none) + sum_t exp(logit(s, t))): log p(t | s) is the logit minus this; -inf logits stay out.
 
-    Shapes: (B, C) -> (B, C).
+    Shapes: (B, C) -> (B,).
     """
-    top = np.maximum(logits.max(axis=1, keepdims=True), none)
-    total = np.exp(logits - top).sum(axis=1, keepdims=True) + np.exp(none - top)
-    return np.asarray(logits - top - np.log(total), dtype=np.float32)
+    top = np.maximum(logits.max(axis=1), np.float32(none))
+    total = np.exp(logits - top[:, None]).sum(axis=1) + np.exp(np.float32(none) - top)
+    return np.asarray(top + np.log(total), dtype=np.float32)
 
 
 @cache
@@ -116,8 +131,7 @@ def _shipped() -> Mapping[str, Mapping[str, object]]:
     data = json.loads(text)
     if data.get("format") != FORMAT:
         raise FormatError(f"The shipped calibration.json has format {data.get('format')!r}: expected {FORMAT!r}.")
-    measurers: Mapping[str, Mapping[str, object]] = data["measurers"]
-    return measurers
+    return {**data["measurers"], **data.get(CONTENT, {}).get("measurers", {})}
 
 
 def shipped(measurer: str, regime: str, costs: Sequence[str]) -> Calibration:

@@ -17,14 +17,16 @@ Signs: the side with bearing a faces east after -a turns (canvas bearing = beari
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jigsync import z4
+from jigsync.errors import ImageError, InputError
 from jigsync.puzzle import Pixels, Puzzle
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 OPAQUE: Final = 224
 """Alpha from which a pixel shows the fragment's own colour."""
 MAX_SAMPLES: Final = 64
@@ -66,7 +68,7 @@ class Contours:
         return len(self.valid) // z4.ORDER
 
 
-def facing(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def facing(rows: NDArray[Scalar]) -> NDArray[Scalar]:
     """The same sides as seen from the fragment across the seam: rows in reverse order.
 
     Shapes: (S, L, ...) -> (S, L, ...).
@@ -83,11 +85,24 @@ def estimate_cell(puzzle: Puzzle) -> float:
     return max(4.0, float(np.sqrt(np.median(areas))))
 
 
+def _check(puzzle: Puzzle) -> None:
+    if not len(puzzle):
+        raise InputError(f"The puzzle '{puzzle.name}' must hold at least one fragment. It holds none.")
+    for name, pixels in zip(puzzle.ids, puzzle.fragments.pixels, strict=True):
+        if pixels[..., 3].max() < OPAQUE:
+            raise ImageError(
+                f"The fragment '{name}' of '{puzzle.name}' must have opaque pixels (alpha from {OPAQUE})."
+                f" Its highest alpha is {pixels[..., 3].max()}."
+            )
+
+
 def read_contours(puzzle: Puzzle, straight: bool = False) -> Contours:
-    """Reads all four sides of all fragments."""
+    """Reads all four sides of all fragments; InputError when there is none or one that shows nothing."""
+    _check(puzzle)
     cell = float(puzzle.cell) if puzzle.cell is not None else estimate_cell(puzzle)
     samples = int(min(MAX_SAMPLES, round(cell)))
-    depth = max(3, round(BAND * cell))
+    # The hint is somebody's word: it must not ask for more than the fragments have.
+    depth = max(3, min(round(BAND * cell), max(max(pixels.shape) for pixels in puzzle.fragments.pixels)))
     n = len(puzzle)
     colour = np.zeros((4 * n, samples, depth, 3), dtype=np.float32)
     offset = np.zeros((4 * n, samples), dtype=np.float32)
@@ -120,16 +135,17 @@ def _read_side(
     rows = np.floor(centres[:, None] + (np.arange(per_sample) - (per_sample - 1) / 2)).astype(np.int64)
     inside = (rows >= 0) & (rows < height)
     rows = np.clip(rows, 0, height - 1)
+    # Nothing is read of the rows outside the cell.
+    east, rows = east[rows[0, 0] : rows[-1, -1] + 1], rows - rows[0, 0]
     border = width / 2 + cell / 2
     opaque = east[..., 3] >= OPAQUE
     last = width - 1 - np.argmax(opaque[:, ::-1], axis=1)
-    seen = opaque.any(axis=1)
-    first = np.full(height, round(border) - 1) if straight else last
+    seen = np.asarray(opaque.any(axis=1))
+    first = np.full(len(east), round(border) - 1) if straight else last
     column = np.clip(first[:, None] - np.arange(depth), 0, width - 1)
-    strip = np.take_along_axis(east, column[..., None], axis=1).astype(np.float32)
-    alpha = strip[..., 3:]
-    strip = strip[..., :3] / np.maximum(alpha, 1.0)
-    use = (inside & seen[rows])[..., None]
+    pixels = np.take_along_axis(east, column[..., None], axis=1).astype(np.float32)
+    strip = pixels[..., :3] / np.maximum(pixels[..., 3:], np.float32(1))
+    use = np.logical_and(inside, seen[rows])[..., None]
     count = np.maximum(use.sum(axis=1), 1).astype(np.float32)
     colour[:] = (strip[rows] * use[..., None]).sum(axis=1) / count[..., None]
     beyond = (last + 1 - border) / cell

@@ -3,6 +3,10 @@
 A cost is asked for row by row: `cost.rows(block)` gives the cost of the block's sides against all 4N sides, low for
 sides that belong together. Every cost expands into matrix products, so that a block is a few BLAS calls, a dense
 matrix for small N never needs a Python loop, and thousands of fragments never need a dense matrix.
+
+|a|^2 + |b|^2 - 2 a.b cancels where two sides agree, and float32 is left with noise. So colours are centred on the
+puzzle's median first, which leaves plain backgrounds (most of the sides that agree too well) near 0, and every cost
+names the `noise` below which its values are all the same.
 """
 
 from __future__ import annotations
@@ -21,6 +25,10 @@ Matrix = NDArray[np.float32]
 class Cost(Protocol):
     """Costs of touching sides."""
 
+    @property
+    def noise(self) -> float:
+        """A cost this small is as good as 0: it is added before a logarithm is taken."""
+
     def rows(self, block: slice) -> Matrix:
         """Shapes: a slice of B sides -> (B, 4N) float32, at least 0."""
 
@@ -32,8 +40,11 @@ class SeamBand:
         cost = mean_{y, d} | lab_s(y, d) - lab_t(L - 1 - y, d) |^2
     """
 
+    noise = 0.1
+    """Squared Lab distance that 8-bit colours leave between equal ones."""
+
     def __init__(self, contours: Contours, depth: int | None = None) -> None:
-        lab = to_lab(contours.colour[:, :, :depth])
+        lab = _centred(to_lab(contours.colour[:, :, :depth]))
         self._east = lab.reshape(len(lab), -1)
         self._west = np.ascontiguousarray(facing(lab)).reshape(len(lab), -1)
         self._square = np.square(self._east).mean(axis=1)
@@ -41,13 +52,13 @@ class SeamBand:
     def rows(self, block: slice) -> Matrix:
         """Shapes: B sides -> (B, 4N), in squared Lab units."""
         cross = self._east[block] @ self._west.T / self._east.shape[1]
-        return np.maximum(self._square[block, None] + self._square[None] - 2 * cross, 0)
+        return np.asarray(np.maximum(self._square[block, None] + self._square[None] - 2 * cross, 0))
 
 
 DUMMY_GRADIENTS: Final = (
     np.array(
         [[0, 0, 0], [1, 1, 1], [-1, -1, -1], [0, 0, 1], [0, 1, 0], [1, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1]],
-        dtype=np.float32,
+        dtype=np.float64,
     )
     / 255
 )
@@ -62,37 +73,46 @@ class Gradients:
 
         D(s, t) = mean_y (x_t(y) - x_s(y) - mu_s)^T S_s^-1 (x_t(y) - x_s(y) - mu_s),   cost = D(s, t) + D(t, s).
 
-    Expanded, D is one product over the six entries of x_t x_t^T and one over the 3 L colours.
+    Expanded, D is a product over the nine entries of S_s^-1 and x_t x_t^T and one over the 3 L colours, so that both
+    directions are one product of rows (those of s, those it has for t) and columns (the other way round).
     """
 
+    noise = 1.0
+    """True neighbours have about 6: three colours, two directions."""
+
     def __init__(self, contours: Contours) -> None:
-        edge, inner = contours.colour[:, :, 0], contours.colour[:, :, 1]
+        # In float64: a flat side's S^-1 is large, and what cancels with it.
+        edge, inner = np.moveaxis(_centred(contours.colour[:, :, :2]).astype(np.float64), 2, 0)
         sides, samples = edge.shape[:2]
-        gradient = np.concatenate(
-            [edge - inner, np.broadcast_to(DUMMY_GRADIENTS, (sides, *DUMMY_GRADIENTS.shape))], axis=1
-        )
-        mean = (edge - inner).mean(axis=1)
+        dummies = np.broadcast_to(DUMMY_GRADIENTS, (sides, *DUMMY_GRADIENTS.shape))
+        gradient = np.concatenate([edge - inner, dummies], axis=1)
         centred = gradient - gradient.mean(axis=1, keepdims=True)
         covariance = np.einsum("syc,syd->scd", centred, centred) / (gradient.shape[1] - 1)
-        inverse = np.linalg.inv(covariance.astype(np.float64)).astype(np.float32)
-        predicted = edge + mean[:, None]
+        inverse = np.linalg.inv(covariance)
+        predicted = edge + (edge - inner).mean(axis=1)[:, None]
         weighted = np.einsum("scd,syd->syc", inverse, predicted)
         other = facing(edge)
-        self._quadratic = inverse.reshape(sides, 9)
-        self._linear = weighted.reshape(sides, -1)
+        square = np.einsum("syc,syd->scd", other, other)
+        mine = [inverse.reshape(sides, -1), -2 * weighted.reshape(sides, -1)]
+        others = [square.reshape(sides, -1) / samples, other.reshape(sides, -1) / samples]
+        self._left = np.concatenate([*mine, *others], axis=1)
+        self._right = np.concatenate([*others, *mine], axis=1)
         self._constant = np.einsum("syc,syc->s", weighted, predicted) / samples
-        self._other_square = (np.einsum("syc,syd->scd", other, other) / samples).reshape(sides, 9)
-        self._other = np.ascontiguousarray(other).reshape(sides, -1) / samples
-
-    def _directed(self, s: slice, t: slice) -> Matrix:
-        """D(s, t). Shapes: -> (B, C)."""
-        value = self._quadratic[s] @ self._other_square[t].T - 2 * (self._linear[s] @ self._other[t].T)
-        return np.asarray(value + self._constant[s, None])
 
     def rows(self, block: slice) -> Matrix:
         """Shapes: B sides -> (B, 4N), without unit."""
-        every = slice(None)
-        return np.maximum(self._directed(block, every) + self._directed(every, block).T, 0)
+        value = self._left[block] @ self._right.T
+        value += self._constant[block, None]
+        value += self._constant
+        return np.asarray(np.maximum(value, 0), dtype=np.float32)
+
+
+def _centred(colour: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Colours minus the median colour along all seams, which no difference of colours notices.
+
+    Shapes: (4N, L, D, 3) -> (4N, L, D, 3).
+    """
+    return np.asarray(colour - np.median(colour[:, :, 0].reshape(-1, 3), axis=0))
 
 
 def to_lab(rgb: NDArray[np.float32]) -> NDArray[np.float32]:

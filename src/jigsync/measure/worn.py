@@ -50,7 +50,7 @@ class Worn:
         count = np.maximum(weight.sum(axis=2), 1)
         depth = max(1, round(EDGE_DEPTH * contours.cell))
         lab = to_lab(np.ascontiguousarray(contours.colour[:, :rows, :depth].mean(axis=2)))
-        self._valid = weight.any(axis=2)
+        self._valid: NDArray[np.bool_] = np.asarray(weight.any(axis=2))
         self._offset = (contours.offset[:, :rows].reshape(shape) * weight).sum(axis=2) / count
         self._lab = (lab.reshape(*shape, 3) * weight[..., None]).sum(axis=2) / count[..., None]
         self._usual = np.float32(-2 * np.median(self._offset[self._valid]) if self._valid.any() else 0.0)
@@ -90,11 +90,14 @@ class Worn:
 
 def _limited(difference: NDArray[np.float32]) -> NDArray[np.float32]:
     """min(|d|, CAP). Shapes: (S, L, 3) -> (S, L)."""
-    return np.minimum(np.sqrt(np.einsum("slc,slc->sl", difference, difference)), np.float32(CAP))
+    return np.asarray(np.minimum(np.sqrt(np.einsum("slc,slc->sl", difference, difference)), np.float32(CAP)))
 
 
 class _One:
     """One of the three as a Cost."""
+
+    noise = 1e-3
+    """A thousandth of a cell, or of a Lab unit."""
 
     def __init__(self, worn: Worn, which: int) -> None:
         self._worn, self._which = worn, which

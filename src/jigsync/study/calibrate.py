@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from jigsync import z4
 from jigsync.io.images import read_rgb
-from jigsync.measure.boundary import MEASURERS, dense_features, dense_log_costs, make_costs, regime_of
+from jigsync.measure.boundary import MEASURERS, make_costs, regime_of
 from jigsync.measure.calibration import FEATURES_PER_COST, FORMAT, Calibration, Example, fit
 from jigsync.measure.contour import read_contours
+from jigsync.measure.probabilities import dense_features, dense_log_costs
 from jigsync.puzzle import Grid
 from jigsync.study.touching import touching
 from jigsync.sweep.generate import cut_picture
