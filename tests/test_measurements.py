@@ -124,6 +124,17 @@ def test_listed_far_relations_count_as_not_touching() -> None:
     assert np.exp(both[far]) == pytest.approx((0.9 + 1 / 192) / 2, rel=1e-5)
 
 
+def test_symmetric_pairs_by_hand() -> None:
+    log_p = random_log_p(4, 11)
+    made = Measurements(IDS[:4], log_p=log_p)
+    p = np.exp(log_p.astype(np.float64))
+    i, j = np.array([0, 3, 2]), np.array([1, 1, 0])
+    both = made.symmetric(i, j)
+    for row, (a, b) in enumerate(zip(i, j, strict=True)):
+        assert np.exp(both[row]) == pytest.approx((p[a, b] + p[b, a][v.REVERSE]) / 2, rel=1e-4)
+    assert np.allclose(made.symmetric(j, i)[:, v.REVERSE], both, atol=1e-5)
+
+
 def test_the_floor_holds() -> None:
     log_p = random_log_p(4, 7, sharp=12.0)
     made = Measurements(IDS[:4], log_p=log_p)

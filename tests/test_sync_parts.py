@@ -90,6 +90,14 @@ def test_convention_hermitian_matrix_has_the_turns_as_its_vector() -> None:
     assert np.allclose(matrix.toarray(), matrix.toarray().conj().T)
 
 
+def test_rounding_does_not_depend_on_the_phase_of_an_eigenvector() -> None:
+    turns = np.array([2, 1, 3, 2, 0, 1])
+    rng = np.random.default_rng(0)
+    noisy = z4.phase(turns) * np.exp(1j * rng.normal(0, 0.15, 6)) * rng.uniform(0.2, 1, 6)
+    for phase in np.linspace(0, 2 * np.pi, 37):
+        assert np.array_equal(rot._rounded(noisy * np.exp(1j * phase)), (turns - 2) % 4)
+
+
 @pytest.mark.parametrize("n", [7, 60, 700])
 def test_turns_with_outliers_dense_and_lanczos(n: int) -> None:
     rng = np.random.default_rng(n)

@@ -187,23 +187,21 @@ def _compare(rows: list[dict[str, Any]], q_fars: list[float]) -> tuple[list[Comp
         ours = _reference(rows, n)
         inside = ours["low"] <= ours["paper"] <= ours["high"]
         said = "agrees" if inside else f"differs by {ours['aa_best4'] - ours['paper']:+.3f}"
-        compared.append(Compared(f"n = {n}: direct neighbours only, AA", ours["aa_best4"], ours["paper"], said))
+        compared.append(Compared(f"n = {n}: direct neighbours", ours["aa_best4"], ours["paper"], said))
         for reading in READINGS[n]:
             curve = _curve(rows, n, reading)
             q = crossing(q_fars, [row["aa_best4"] for row in curve], ours["aa_best4"])
             crossings[f"n={n} {reading}"] = q
             said = (
-                "no crossing in range"
-                if q is None
-                else f"{q - PAPER_CROSSING[n]:+.3f}; the paper's own is +-0.05..0.10"
+                "no crossing in range" if q is None else f"{q - PAPER_CROSSING[n]:+.3f}; the paper's own is +-0.05-0.10"
             )
             shown = "-" if q is None else q
-            compared.append(Compared(f"n = {n}: crossing q_far*, {reading}", shown, PAPER_CROSSING[n], said))
+            compared.append(Compared(f"n = {n}: crossing, {reading}", shown, PAPER_CROSSING[n], said))
     for row in rows:
         if row["q_far"] is not None and row["reading"] == "exact":
             inside = row["low"] <= row["paper"] <= row["high"]
             said = "within our 95 % interval" if inside else f"{row['aa_best4'] - row['paper']:+.3f}"
-            what = f"n = {row['n']}: all pairs, q_far = {row['q_far']:.2f}, exact"
+            what = f"n = {row['n']}: all pairs, {row['q_far']:.2f}"
             compared.append(Compared(what, row["aa_best4"], row["paper"], said))
     return compared, crossings
 
@@ -266,6 +264,6 @@ def _plot(rows: list[dict[str, Any]], seeds: int, path: Path) -> None:
             )
             axis.set(title=f"{n} x {n}", xlabel="accuracy of far pairs, q_far", ylabel="AA (best of four gauges)")
             axis.set_ylim(bottom=0)
-        handles, labels = axes[0].get_legend_handles_labels()
+        handles, labels = axes[-1].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside lower center", ncols=5)
         drawn.suptitle(f"Do far pairs help? {seeds} puzzles a point, shaded: 95 %", x=0.01, ha="left", fontsize=11)

@@ -52,11 +52,7 @@ def synchronize_turns(graph: Graph, relative: Ints, components: Ints) -> Ints:
     order = np.argsort(components, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(components[order])) + 1):
         if len(members) > 1:
-            vector = _leading_vector(hermitian[members][:, members])
-            # An eigenvector's phase is arbitrary: z^4 of a perfect one is constant, so its mean angle / 4 is the phase.
-            phase = np.angle(np.sum(vector**4)) / z4.ORDER
-            found = z4.turns_of_phase(vector * np.exp(-1j * phase))
-            turns[members] = (found - found[0]) % z4.ORDER
+            turns[members] = _rounded(_leading_vector(hermitian[members][:, members]))
     return turns
 
 
@@ -68,6 +64,16 @@ def agreement(graph: Graph, relative: Ints, turns: Ints) -> Floats:
         for w in (graph.weight, graph.weight * fits)
     )
     return np.asarray(np.divide(good, total, out=np.zeros(graph.n), where=total > 0))
+
+
+def _rounded(vector: NDArray[np.complex128]) -> Ints:
+    """Turns nearest to a vector's angles, the first 0.
+
+    An eigenvector's phase is arbitrary: z^4 of a perfect one is constant, so its mean angle / 4 is that phase.
+    """
+    phase = np.angle(np.sum(vector**4)) / z4.ORDER
+    found = z4.turns_of_phase(vector * np.exp(-1j * phase))
+    return np.asarray((found - found[0]) % z4.ORDER)
 
 
 def _hermitian(graph: Graph, relative: Ints) -> csr_matrix:
