@@ -75,6 +75,7 @@ def test_noise_free_dense(options: DecodeOptions) -> None:
     assert result.reason == ""
     assert result.gauge.determined
     assert result.confidences.min() == pytest.approx(1.0)
+    assert result.turn_confidences.min() == pytest.approx(1.0)
 
 
 def _changed(options: DecodeOptions) -> list[str]:

@@ -26,7 +26,7 @@ from jigsync.sync.assignment import assign, cells_xy
 from jigsync.sync.decode import DecodeOptions, Edges, decode_buckets, decode_turns
 from jigsync.sync.graph import Floats, Graph, Ints, given_pairs
 from jigsync.sync.loops import loop_support
-from jigsync.sync.rotation import cycle_filter, synchronize_turns
+from jigsync.sync.rotation import agreement, cycle_filter, synchronize_turns
 from jigsync.sync.translation import L_PERP, L_R, Displacements, Fit, Prior, edge_weights, fit, fit_truncated
 
 RESIDUALS_LIMIT: Final = 400
@@ -52,6 +52,7 @@ class SyncResult:
         components: (N,) component of each fragment, 0 the largest.
         xy: (N, 2) continuous positions in cells, before slots; components are centred on 0 unless anchored.
         confidences: (N,) share of a fragment's edges (by confidence) that agree with the placement.
+        turn_confidences: (N,) share of a fragment's edge weight whose relative turns agree with the turns.
         edges: the decoded edges.
         reason: why the answer is not the whole story; empty when it is.
     """
@@ -65,6 +66,7 @@ class SyncResult:
     components: Ints
     xy: Floats
     confidences: Floats
+    turn_confidences: Floats
     edges: Edges
     reason: str
 
@@ -101,10 +103,11 @@ def synchronize(
     if options.cycle_filter:
         graph = found.graph(n, cycle_filter(graph, found.relative))
     turns = np.zeros(n, np.int64) if upright else synchronize_turns(graph, found.relative, graph.components())
+    turn_confidences = agreement(graph, found.relative, turns)
     found = decode_buckets(measurements, found, turns, grid, options)
     found, weight = _place_weights(found, n, grid, options)
     graph = found.graph(n, weight)
-    job = _Job(measurements, grid, options, graph, found, graph.components(), turns, upright, pins)
+    job = _Job(measurements, grid, options, graph, found, graph.components(), turns, turn_confidences, upright, pins)
     return job.run()
 
 
@@ -138,6 +141,7 @@ class _Job:
     edges: Edges
     components: Ints
     turns: Ints
+    turn_confidences: Floats
     upright: bool
     pins: Mapping[int, tuple[int, int]]
 
@@ -164,6 +168,7 @@ class _Job:
             components=self.components,
             xy=xy,
             confidences=self._confidences(slots, turns),
+            turn_confidences=self.turn_confidences,
             edges=self.edges,
             reason=self._reason(count, slots),
         )
