@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from jigsync import z4
-from jigsync.errors import OptionError
+from jigsync.errors import FormatError, OptionError, bad_value
 from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import registry as measurers
-from jigsync.measure.measurements import Measurements, Measurer
+from jigsync.measure.measurements import Measurer
 from jigsync.placement import Gauge, Placed, Solution, turn_placement
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.solvers import base as solvers
@@ -27,6 +29,9 @@ from jigsync.sync.gauge import evidence, fix_by_evidence
 from jigsync.truth import Truth
 
 GridLike = Grid | int | str | tuple[int, int]
+
+LEAST_SECONDS: Final = 0.01
+"""What a solver gets when measuring took all of the time."""
 
 
 def load(path: str | PathLike[str]) -> Puzzle:
@@ -55,8 +60,8 @@ def as_grid(grid: GridLike) -> Grid:
     """A grid from 5, "4x6", (4, 6) or a Grid."""
     if isinstance(grid, Grid):
         return grid
-    if isinstance(grid, int):
-        return Grid(grid, grid)
+    if isinstance(grid, int | np.integer):
+        return Grid(int(grid), int(grid))
     if isinstance(grid, str):
         return Grid.parse(grid)
     try:
@@ -90,7 +95,9 @@ def solve(
         pins: id -> (row, col, turns), hard constraints.
         exclude: ids that do not belong to the picture.
         upright: the fragments are known not to be turned.
-        time_limit: seconds; the best answer by then is returned.
+        time_limit: seconds, measuring included; the best answer by then is returned.
+        seed: the same puzzle, options and seed give the same answer, unless the time limit strikes.
+        threads: threads of the search; the answer does not depend on it.
         progress: called with a `Progress` now and then; returning False stops, the best answer so far is returned.
 
     Returns:
@@ -101,17 +108,22 @@ def solve(
     tool = solvers.get(solver)
     meter = measurers.get(measurer or measurers.DEFAULT) if measurer is None or isinstance(measurer, str) else measurer
     asked = None if grid is None else as_grid(grid)
-    if progress is not None:
-        progress(Progress("measuring", 0.0))
+    fixed = {name: _pin(name, pin) for name, pin in (pins or {}).items()}
+    if time_limit is not None and not time_limit > 0:
+        raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
+    if progress is not None and not progress(Progress("measuring", 0.0)):
+        return Solution.failure(puzzle, solver, "It was cancelled before anything was measured.")
     measurements = meter.measure(puzzle)
+    if measurements.ids != puzzle.ids:
+        raise FormatError(f"The measurements of the puzzle '{puzzle.name}' must be of its fragments, in their order.")
     request = SolveRequest(
         puzzle.ids,
         measurements,
         grid=asked,
-        pins={name: Pin(*pin) for name, pin in (pins or {}).items()},
-        excluded=frozenset(exclude),
+        pins=fixed,
+        excluded=frozenset([exclude] if isinstance(exclude, str) else exclude),
         upright=upright,
-        time_limit=time_limit,
+        time_limit=None if time_limit is None else max(LEAST_SECONDS, start + time_limit - time.perf_counter()),
         seed=seed,
         threads=threads,
         progress=progress,
@@ -123,24 +135,29 @@ def solve(
     return _solution(puzzle, request, answer, solver, seconds)
 
 
+def _pin(name: str, pin: tuple[int, int, int]) -> Pin:
+    try:
+        row, col, turns = (operator.index(part) for part in pin)
+    except (TypeError, ValueError):
+        raise bad_value("pins", "a solve", "id -> (row, col, turns)", {name: pin}) from None
+    return Pin(row, col, turns)
+
+
 def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver: str, seconds: float) -> Solution:
     """Fixes the gauge by evidence and names every fragment's place."""
     assert answer.grid is not None
     placement = {}
     for k, name in enumerate(puzzle.ids):
-        slot = int(answer.slots[k])
-        cell = answer.grid.cell(slot) if slot >= 0 else (None, None)
+        row, col = answer.grid.cell(int(answer.slots[k])) if answer.slots[k] >= 0 else (None, None)
         confidence = None if answer.confidences is None else float(answer.confidences[k])
-        placement[name] = Placed(*cell, int(answer.turns[k]), confidence)
-    turns, probabilities = _gauge(request, answer, request.measurements)
+        placement[name] = Placed(row, col, int(answer.turns[k]), confidence)
+    turns, probabilities = _gauge(request, answer)
     placed, grid = turn_placement(placement, answer.grid, turns)
     gauge = Gauge(placed[puzzle.ids[0]].turns if len(puzzle) else 0, probabilities)
     return Solution(answer.status, answer.reason, grid, placed, gauge, solver, seconds, answer.energy, puzzle)
 
 
-def _gauge(
-    request: SolveRequest, answer: Assignment, measurements: Measurements
-) -> tuple[int, tuple[float, float, float, float]]:
+def _gauge(request: SolveRequest, answer: Assignment) -> tuple[int, tuple[float, float, float, float]]:
     """The further global turn to apply and the probabilities of the four afterwards.
 
     Turns that would break the asked grid are impossible; a pin or `upright` fixes the gauge outright.
@@ -150,9 +167,8 @@ def _gauge(
     assert answer.grid is not None
     possible = [request.grid is None or answer.grid.turned(g) == request.grid for g in range(z4.ORDER)]
     placed = answer.slots >= 0
-    unary = None if measurements.unary_turns is None else measurements.unary_turns[placed]
-    p = np.where(possible, evidence(answer.turns[placed], unary), 0.0)
-    p /= p.sum()
+    unary = request.measurements.unary_turns
+    p = evidence(answer.turns[placed], None if unary is None else unary[placed], possible)
     best = fix_by_evidence(p)
     a, b, c, d = (float(p[(best + g) % z4.ORDER]) for g in range(z4.ORDER))
     return best, (a, b, c, d)

@@ -53,16 +53,18 @@ def solve(
     from jigsync.io.solution_file import save_solution, solution_json
     from jigsync.solvers.base import Progress
 
-    folder = out or puzzle.with_name(puzzle.resolve().name + "-solved")
+    folder = out or _beside(puzzle)
     ours = ("solution.json", "assembled.png")
     check_output_folder(folder, overwrite=overwrite or out is None, ours=ours)
-    pins = dict(_pin(text) for text in pin or [])
+    pins = _pins(pin or [])
     fragments = jigsync.load(puzzle)
     with progress_bar() as bar:
 
         def report(step: Progress) -> bool:
-            energy = "" if step.energy is None else f"  energy {step.energy:.1f}"
-            bar(f"{step.stage}{energy}" if step.stage == "measuring" else "solving", round(100 * step.fraction), 100)
+            measured = step.stage != "measuring"
+            bar("measuring", 100 * measured, 100)
+            if measured:
+                bar("solving", round(100 * step.fraction), 100)
             return True
 
         solution = jigsync.solve(
@@ -87,18 +89,35 @@ def solve(
         raise typer.Exit(1)
 
 
-def _pin(text: str) -> tuple[str, tuple[int, int, int]]:
-    """'f003=2,1,0' -> ('f003', (2, 1, 0))."""
-    from jigsync.errors import bad_value
+def _beside(puzzle: Path) -> Path:
+    """PUZZLE-solved, next to the puzzle's folder."""
+    from jigsync.errors import OptionError
 
-    name, _, cell = text.rpartition("=")
-    try:
-        row, col, turns = (int(part) for part in cell.split(","))
-    except ValueError:
-        name = ""
-    if not name:
-        raise bad_value("pin", "a solve", "of the form ID=ROW,COL,TURNS, for example f003=2,1,0", text)
-    return name, (row, col, turns)
+    folder = puzzle.parent if puzzle.is_file() else puzzle
+    if folder.name in ("", ".."):
+        folder = folder.resolve()
+    if not folder.name:
+        raise OptionError("The solution needs a folder of its own: name one with --out.")
+    return folder.with_name(f"{folder.name}-solved")
+
+
+def _pins(texts: list[str]) -> dict[str, tuple[int, int, int]]:
+    """['f003=2,1,0'] -> {'f003': (2, 1, 0)}."""
+    from jigsync.errors import OptionError, bad_value
+
+    pins: dict[str, tuple[int, int, int]] = {}
+    for text in texts:
+        name, _, cell = text.rpartition("=")
+        try:
+            row, col, turns = (int(part) for part in cell.split(","))
+        except ValueError:
+            name = ""
+        if not name:
+            raise bad_value("pin", "a solve", "of the form ID=ROW,COL,TURNS, for example f003=2,1,0", text)
+        if name in pins:
+            raise OptionError(f"The fragment '{name}' is pinned twice.")
+        pins[name] = row, col, turns
+    return pins
 
 
 def _summary(solution: Solution, folder: Path) -> str:

@@ -96,6 +96,6 @@ def _run(
 def _answer(request: SolveRequest, best: _Found, budget: Budget) -> Assignment:
     result, grid = best
     note = budget.stopped or f"{result.starts} starts, {result.moves:,} moves"
-    slots, turns = result.slots.astype(np.int64), result.turns.astype(np.int64)
+    slots, turns = (part[request.belonging].astype(np.int64) for part in (result.slots, result.turns))
     answer = Assignment.of(request, grid, slots, turns, -result.energy, note=note)
     return replace(answer, confidences=result.marginals)

@@ -6,6 +6,7 @@ by residual   g* = argmin_g min_x J_g(x): the paper's first row; its theorem say
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -18,19 +19,21 @@ from jigsync.sync.graph import Floats, Ints
 MIN_LOG_P: Final = -12.0
 """No single fragment may speak louder against a turn."""
 
-UNDETERMINED: Final = np.full(z4.ORDER, 1.0 / z4.ORDER)
 
-
-def evidence(turns: Ints, unary_turns: NDArray[np.floating] | None) -> Floats:
+def evidence(
+    turns: Ints, unary_turns: NDArray[np.floating] | None, possible: Sequence[bool] = (True,) * z4.ORDER
+) -> Floats:
     """(4,) probability of each global turn g, the fragments' evidence taken as independent.
 
-    Args: turns (M,) in an arbitrary gauge; unary_turns (M, 4) log-probabilities of canvas turns, or None.
+    Args: turns (M,) in an arbitrary gauge; unary_turns (M, 4) log-probabilities of canvas turns, or None; possible
+    (4,) which global turns there are at all, at least one.
     """
-    if unary_turns is None or len(turns) == 0:
-        return UNDETERMINED.copy()
-    log_p = np.maximum(np.asarray(unary_turns, dtype=np.float64), MIN_LOG_P)
-    rows = np.arange(len(turns))
-    total = np.array([log_p[rows, (turns + g) % z4.ORDER].sum() for g in range(z4.ORDER)])
+    total = np.zeros(z4.ORDER)
+    if unary_turns is not None:
+        log_p = np.maximum(np.asarray(unary_turns, dtype=np.float64), MIN_LOG_P)
+        rows = np.arange(len(turns))
+        total += [log_p[rows, (turns + g) % z4.ORDER].sum() for g in range(z4.ORDER)]
+    total = np.where(possible, total, -np.inf)
     p = np.exp(total - total.max())
     return np.asarray(p / p.sum())
 
