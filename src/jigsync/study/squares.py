@@ -1,6 +1,8 @@
 """Benchmark on the literature's square puzzles: direct, neighbour, perfect.
 
     direct      fragments in their slot (with unknown turns: and turned right), in the best of the four gauges
+    same pixels cells that show exactly the pixels they should: direct, with identical fragments (a blank sky)
+                interchangeable
     neighbour   truly touching sides that touch
     perfect     puzzles without a mistake
 
@@ -14,11 +16,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jigsync import z4
 from jigsync.api import solve
 from jigsync.io.images import read_rgb
+from jigsync.placement import Solution
+from jigsync.puzzle import Puzzle
 from jigsync.study.score import score
 from jigsync.study.touching import neighbour_accuracy
 from jigsync.sweep.squares import SquareOptions, cut_squares
+from jigsync.truth import Truth
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,25 @@ class SquareRow:
     picture: str
     fragments: int
     direct: float
+    same_pixels: float
     neighbour: float
     perfect: bool
     sra: float
     seconds: float
+
+
+def same_pixels(puzzle: Puzzle, solution: Solution, truth: Truth) -> float:
+    """Share of the truth's cells whose pixels in the solution are those of the true fragment, turned right."""
+    shown = {
+        placed.cell: z4.turn_pixels(puzzle.fragments[name], placed.turns).tobytes()
+        for name, placed in solution.placement.items()
+        if placed.cell is not None
+    }
+    right = [
+        shown.get(placed.cell) == z4.turn_pixels(puzzle.fragments[name], placed.turns).tobytes()
+        for name, placed in truth.placement.items()
+    ]
+    return sum(right) / len(right)
 
 
 def run_squares(
@@ -62,6 +83,7 @@ def run_squares(
             picture.name,
             len(puzzle),
             scores.aa_rot,
+            max(same_pixels(puzzle, solution.turned(g), truth) for g in range(z4.ORDER if options.turns else 1)),
             neighbour_accuracy(solution.placement, truth.placement, puzzle.ids),
             scores.pa_rot == 1.0,
             scores.sra,
