@@ -30,6 +30,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 OPAQUE: Final = 224
 """Alpha from which a pixel shows the fragment's own colour."""
 MAX_SAMPLES: Final = 64
+LARGEST_CELL: Final = 4
+"""Largest cell that is believed, in sides of the largest fragment."""
 BAND: Final = 0.20
 """Depth of the band that is read, in cells."""
 
@@ -94,6 +96,12 @@ def _check(puzzle: Puzzle) -> None:
                 f"The fragment '{name}' of '{puzzle.name}' must have opaque pixels (alpha from {OPAQUE})."
                 f" Its highest alpha is {pixels[..., 3].max()}."
             )
+    largest = max(max(pixels.shape[:2]) for pixels in puzzle.fragments.pixels)
+    if puzzle.cell is not None and not 1 <= puzzle.cell <= LARGEST_CELL * largest:
+        raise InputError(
+            f"The cell of the puzzle '{puzzle.name}' must be of 1 to {LARGEST_CELL * largest} pixels,"
+            f" {LARGEST_CELL} times its largest fragment's side. Got {puzzle.cell}."
+        )
 
 
 def read_contours(puzzle: Puzzle, straight: bool = False) -> Contours:
@@ -101,8 +109,7 @@ def read_contours(puzzle: Puzzle, straight: bool = False) -> Contours:
     _check(puzzle)
     cell = float(puzzle.cell) if puzzle.cell is not None else estimate_cell(puzzle)
     samples = int(min(MAX_SAMPLES, round(cell)))
-    # The hint is somebody's word: it must not ask for more than the fragments have.
-    depth = max(3, min(round(BAND * cell), max(max(pixels.shape) for pixels in puzzle.fragments.pixels)))
+    depth = max(3, round(BAND * cell))
     n = len(puzzle)
     colour = np.zeros((4 * n, samples, depth, 3), dtype=np.float32)
     offset = np.zeros((4 * n, samples), dtype=np.float32)

@@ -37,7 +37,7 @@ class SeamBand:
     """Distance of the colours on both sides of the seam in CIE-Lab, over a band of 20 % of the cell (or its first
     `depth` pixels), mirrored at the seam so that pixels at equal distance from it are compared.
 
-        cost = mean_{y, d} | lab_s(y, d) - lab_t(L - 1 - y, d) |^2
+        cost = mean_{y, d, channel} (lab_s(y, d) - lab_t(L - 1 - y, d))^2
     """
 
     noise = 0.1
@@ -68,8 +68,8 @@ DUMMY_GRADIENTS: Final = (
 class Gradients:
     """Mahalanobis gradient compatibility (Gallagher 2012), both directions added.
 
-    With g_s(y) = x_s(y, 0) - x_s(y, 1) the colour gradient towards the seam just inside s, its mean mu_s and its
-    covariance S_s over the rows and nine dummy gradients,
+    With g_s(y) = x_s(y, 0) - x_s(y, 1) the colour gradient towards the seam just inside s, its mean mu_s over the rows
+    and its covariance S_s over the rows and nine dummy gradients,
 
         D(s, t) = mean_y (x_t(y) - x_s(y) - mu_s)^T S_s^-1 (x_t(y) - x_s(y) - mu_s),   cost = D(s, t) + D(t, s).
 

@@ -1,0 +1,119 @@
+"""Costs of whole sides against direct loops over their formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sides import cut, made_up, partners
+
+from jigsync.measure.contour import Contours, read_contours
+from jigsync.measure.costs import Cost, Gradients, SeamBand, to_lab
+
+GREY = 1 / 255
+DUMMIES = [
+    (0, 0, 0),
+    (GREY, GREY, GREY),
+    (-GREY, -GREY, -GREY),
+    (0, 0, GREY),
+    (0, GREY, 0),
+    (GREY, 0, 0),
+    (-GREY, 0, 0),
+    (0, -GREY, 0),
+    (0, 0, -GREY),
+]
+
+
+def slow_mgc(colour: np.ndarray, s: int, t: int) -> float:
+    """Gallagher's D(s, t): how surprising the step across the seam is for the gradients inside s."""
+    x, other = colour[s].astype(np.float64), colour[t].astype(np.float64)
+    gradients = [x[y, 0] - x[y, 1] for y in range(len(x))]
+    mean = sum(gradients) / len(gradients)
+    inverse = np.linalg.inv(np.cov(np.array(gradients + [np.array(d) for d in DUMMIES]).T))
+    total = 0.0
+    for y in range(len(x)):
+        step = other[len(x) - 1 - y, 0] - x[y, 0] - mean
+        total += float(step @ inverse @ step)
+    return total / len(x)
+
+
+def slow_seam(colour: np.ndarray, s: int, t: int, depth: int) -> float:
+    lab = to_lab(colour).astype(np.float64)
+    samples = colour.shape[1]
+    squares = [
+        float(np.sum((lab[s, y, d] - lab[t, samples - 1 - y, d]) ** 2)) for y in range(samples) for d in range(depth)
+    ]
+    return sum(squares) / (3 * len(squares))
+
+
+def all_rows(cost: Cost, contours: Contours) -> np.ndarray:
+    return cost.rows(slice(0, len(contours.valid)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gradients_are_gallaghers_in_both_directions(seed: int) -> None:
+    contours = made_up(seed=seed)
+    rows = all_rows(Gradients(contours), contours)
+    for s, t in np.ndindex(rows.shape):
+        forth, back = slow_mgc(contours.colour, s, t), slow_mgc(contours.colour, t, s)
+        assert rows[s, t] == pytest.approx(forth + back, rel=1e-4)
+    assert slow_mgc(contours.colour, 0, 5) != pytest.approx(slow_mgc(contours.colour, 5, 0), rel=0.01)
+
+
+@pytest.mark.parametrize(("depth", "used"), [(None, 4), (2, 2), (1, 1)])
+def test_the_seam_band_compares_pixels_at_equal_distance_from_the_seam(depth: int | None, used: int) -> None:
+    contours = made_up(seed=4)
+    rows = all_rows(SeamBand(contours, depth), contours)
+    for s, t in np.ndindex(rows.shape):
+        assert rows[s, t] == pytest.approx(slow_seam(contours.colour, s, t, used), rel=1e-4, abs=1e-3)
+
+
+@pytest.mark.parametrize("make", [Gradients, SeamBand])
+def test_costs_are_symmetric_positive_and_the_same_block_by_block(make: type[Gradients] | type[SeamBand]) -> None:
+    contours = made_up(fragments=5, seed=9)
+    cost = make(contours)
+    whole = all_rows(cost, contours)
+    assert whole.dtype == np.float32
+    assert whole.min() >= 0
+    np.testing.assert_allclose(whole, whole.T, rtol=1e-4, atol=1e-3)
+    for block in (slice(0, 3), slice(3, 12), slice(19, 20)):
+        np.testing.assert_allclose(cost.rows(block), whole[block], rtol=1e-4, atol=1e-3)
+
+
+def plain(*colours: tuple[float, float, float]) -> np.ndarray:
+    """Sides of one colour each, padded to whole fragments. Shapes: -> (4N, 6, 4, 3)."""
+    sides = np.array(colours, dtype=np.float32)
+    return np.broadcast_to(sides[:, None, None], (len(sides), 6, 4, 3)).copy()
+
+
+def test_plain_sides_agree_up_to_the_noise_and_no_further() -> None:
+    """Flat colours far from each other, where a sum of squares in float32 would cancel to noise."""
+    white, black, sky = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0), (0.31, 0.57, 0.93)
+    colour = plain(white, white, black, black, sky, sky, white, sky)
+    colour[1, 3] -= 1 / 255  # one grey level off in one row: as good as equal
+    valid = np.ones(colour.shape[:2], dtype=bool)
+    contours = Contours(20.0, colour, np.zeros(valid.shape, dtype=np.float32), valid)
+    for cost in (Gradients(contours), SeamBand(contours)):
+        rows = all_rows(cost, contours)
+        assert np.isfinite(rows).all()
+        for group in ([0, 6], [2, 3], [4, 5, 7]):
+            assert rows[np.ix_(group, group)].max() < 0.01 * cost.noise
+        assert rows[0, 1] < 2 * cost.noise
+        for one, other in ((0, 2), (0, 4), (2, 4)):
+            assert rows[one, other] > 1000 * cost.noise
+
+
+@pytest.mark.parametrize("name", ["coffee", "astronaut"])
+def test_on_a_picture_true_neighbours_cost_least_and_about_six(name: str) -> None:
+    puzzle, truth = cut(name=name)
+    contours, partner = read_contours(puzzle), partners(puzzle, truth)
+    inner = np.flatnonzero(partner >= 0)
+    rows = all_rows(Gradients(contours), contours)
+    assert 3 < np.median(rows[inner, partner[inner]]) < 12
+    rows[np.arange(len(rows))[:, None] // 4 == np.arange(len(rows)) // 4] = np.inf
+    assert np.mean(rows[inner].argmin(axis=1) == partner[inner]) > 0.9
+
+
+def test_lab() -> None:
+    rgb = np.array([[1, 1, 1], [0, 0, 0], [1, 0, 0]], dtype=np.float32)
+    np.testing.assert_allclose(to_lab(rgb), [[100, 0, 0], [0, 0, 0], [53.24, 80.09, 67.20]], atol=0.05)
+    assert to_lab(np.zeros((2, 5, 4, 3), dtype=np.float32)).shape == (2, 5, 4, 3)
