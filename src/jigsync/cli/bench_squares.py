@@ -32,6 +32,7 @@ def bench_squares(
     import json
     from dataclasses import asdict
 
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
@@ -60,7 +61,7 @@ def bench_squares(
     if as_json:
         typer.echo(json.dumps({"mean": means, "rows": [asdict(r) for r in rows]}))
         return
-    table = Table("picture", "fragments", "direct", "same pixels", "neighbour", "SRA", "perfect", "seconds")
+    table = Table("picture", "N", "direct", "same pixels", "neighbour", "SRA", "perfect", "s", box=box.SIMPLE)
     for r in rows:
         values = [f"{getattr(r, name):.1%}" for name in shares]
         table.add_row(r.picture, str(r.fragments), *values, "yes" if r.perfect else "", f"{r.seconds:.1f}")
