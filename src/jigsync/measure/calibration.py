@@ -18,7 +18,7 @@ likelihood on puzzles it cuts itself and writes `calibration.json`, with the dat
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -136,7 +136,9 @@ def _shipped() -> Mapping[str, Mapping[str, object]]:
 
 def shipped(measurer: str, regime: str, costs: Sequence[str]) -> Calibration:
     """The calibration in the package for a measurer and regime, its costs checked against the code's."""
-    entry = _shipped()[f"{measurer}/{regime}"]
+    entry = _shipped().get(f"{measurer}/{regime}")
+    if entry is None:
+        raise FormatError(f"calibration.json has no weights for '{measurer}' on {regime} fragments.")
     if list(costs) != entry["costs"]:
         raise FormatError(
             f"calibration.json knows '{measurer}' with costs {entry['costs']}, the code has {list(costs)}."
@@ -158,9 +160,22 @@ class Example:
 def fit(costs: Sequence[str], examples: Sequence[Example], ridge: float = 1e-3) -> tuple[Calibration, float]:
     """Maximum likelihood with a small ridge; convex, so the start does not matter.
 
-    Returns the calibration and the mean log-likelihood a side.
+    Returns the calibration and the mean log-likelihood a side (nats).
     """
-    size = FEATURES_PER_COST * len(costs)
+    start = np.zeros(FEATURES_PER_COST * len(costs) + 1)
+    found = minimize(objective(examples, ridge), start, jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    theta: NDArray[np.float64] = np.asarray(found.x)
+    penalty = ridge * float(np.dot(theta, theta)) / 2
+    return Calibration(tuple(costs), theta[:-1], float(theta[-1])), penalty - float(found.fun)
+
+
+def objective(
+    examples: Sequence[Example], ridge: float
+) -> Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]:
+    """What `fit` minimises: theta = (w, w_none) -> mean of -log p(true | s) + ridge |theta|^2 / 2, and its gradient.
+
+    Shapes: theta (F + 1,) -> (), (F + 1,).
+    """
     stacked = np.concatenate([e.feature for e in examples]).astype(np.float64)
     starts = np.concatenate([[0], np.cumsum([len(e.feature) for e in examples])])
     true_row = np.array([starts[k] + e.true if e.true >= 0 else -1 for k, e in enumerate(examples)])
@@ -181,6 +196,4 @@ def fit(costs: Sequence[str], examples: Sequence[Example], ridge: float = 1e-3) 
         )
         return float(value), gradient + ridge * theta
 
-    found = minimize(loss, np.zeros(size + 1), jac=True, method="L-BFGS-B", options={"maxiter": 500})
-    theta = np.asarray(found.x)
-    return Calibration(tuple(costs), theta[:-1], float(theta[-1])), -float(found.fun)
+    return loss

@@ -69,6 +69,7 @@ def dense_log_p(log_cost: Sequence[Matrix], stats: Sequence[RowStats], calibrati
     log_p = (forward + forward.T) / np.float32(2)
     n = len(log_p) // z4.ORDER
     mass = np.exp(log_p).reshape(n, z4.ORDER, n, z4.ORDER).sum(axis=(1, 3))
+    mass = np.maximum(mass, mass.T)  # which differ by rounding
     return np.asarray(log_p - np.repeat(np.repeat(_excess(mass), z4.ORDER, axis=0), z4.ORDER, axis=1))
 
 
