@@ -35,6 +35,8 @@ ROUND = 2
 """Restarts that run before the search asks whether to go on; fixed, so that threads cannot change the answer."""
 SAMPLES, BASINS, BASIN = 128, 4, 6.0
 """Of the marginals: draws a chain, most optima to draw around, and how far in nats they may lie below the best."""
+GROWTHS = 8
+"""Growths that a restart chooses its start from."""
 MELTS = 50
 """Up to so many fragments, annealing from anywhere is as good as from growth, and every other restart does that."""
 HOT, COLD, LNS = 1.8, 1.0, 1.5
@@ -90,8 +92,8 @@ _EFFORT = (
     (9, 8, 3, 5e4),
     (25, 8, 3, 2.5e5),
     (100, 6, 2, 1e6),
-    (432, 4, 2, 4e6),
-    (3300, 2, 2, 1e8),
+    (432, 4, 2, 2e6),
+    (3300, 2, 2, 2.5e7),
 )
 """(fragments, restarts, agree, moves of a restart). Short restarts reach the optimum of a small puzzle sooner than a
 long one, and a few of them that agree tell that it is the optimum; benchmarks/decoder.py prints both."""
@@ -220,8 +222,7 @@ class _Search:
         plan = Plan(
             moves=self.effort.moves,
             rounds=self.effort.neighbourhoods,
-            grow=int(first is None and (index % ROUND == 0 or self.problem.n > MELTS)),
-            draws=0 if index == 0 else 4,
+            grow=GROWTHS if first is None and (index % ROUND == 0 or self.problem.n > MELTS) else 0,
             noise=0.0 if index % ROUND == 0 else 0.5,
             hot=HOT,
             cold=COLD,

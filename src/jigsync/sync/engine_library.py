@@ -52,7 +52,6 @@ class Plan(ctypes.Structure):
         ("moves", c_int64),
         ("rounds", c_int32),
         ("grow", c_int32),
-        ("draws", c_int32),
         ("noise", c_float),
         ("hot", c_float),
         ("cold", c_float),

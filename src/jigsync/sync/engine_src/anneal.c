@@ -59,13 +59,12 @@ static int search_neighbourhoods(State *st, Lns *w, const Control *c, int rounds
                 lns_assignment(st, w, 4 + rng_below(&st->rng, MOST_CELLS - 4), t + noise);
                 break;
             case 1:
-                if (p->slots <= 400 || rng_below(&st->rng, 20) == 0) {
-                    lns_regrow(st, w, noise);
-                    break;
-                }
-                /* fall through */
-            default:
-                lns_refill(st, w, 3 + rng_below(&st->rng, p->slots < 30 ? p->slots : 30), noise);
+                lns_regrow(st, w, noise);
+                break;
+            default: {
+                int most = rng_below(&st->rng, 4) ? 30 : 30 + p->slots / 4;
+                lns_refill(st, w, 3 + rng_below(&st->rng, p->slots < most ? p->slots : most), noise);
+            }
         }
         for (int j = 0; j < 2 || (j < 8 && st->energy < before); j++)
             if (!lns_assignment(st, w, MOST_CELLS, 0.0f) && j > 1) break;

@@ -29,8 +29,7 @@ typedef struct {
 typedef struct {
     int64_t moves;   /* annealing proposals */
     int32_t rounds;  /* large-neighbourhood steps after annealing */
-    int32_t grow;    /* start by growth; else from the given poses, holes filled in order */
-    int32_t draws;   /* fragments drawn for the seed of growth, 0 = all */
+    int32_t grow;    /* start by the best of so many growths; 0: from the given poses, holes filled in order */
     float noise;     /* of growth */
     float hot, cold; /* temperatures of annealing */
     float lns;       /* temperature of large-neighbourhood search */
@@ -134,7 +133,7 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
         Control c = {plan->seconds > 0 ? now_seconds() + plan->seconds : 1e300, plan->cancel, plan->progress_energy,
                      plan->progress_moves};
         read_poses(st, poses);
-        if (plan->grow) ok = grow(st, NULL, 0, 0, plan->draws, plan->noise);
+        if (plan->grow) ok = grow_often(st, plan->grow, plan->noise);
         fill_holes(st);
         restart_from_here(st);
         report->finished = 1;

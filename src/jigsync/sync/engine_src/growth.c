@@ -3,8 +3,12 @@
  * of its links to the neighbours that stand already, so a fragment that fits better elsewhere is held back; the
  * cell's priority is the lead of its best candidate over the second and over "nothing fits here".
  *
- * The region floats: its extent may grow to rows x cols, or cols x rows when turns are free, and is laid into the
- * grid at the end. With pins, or when a kept region stays where it is, the frame is the grid itself. */
+ * The region floats. At first its extent is free and only clear cells are filled: sides at the picture's border have
+ * no partner and find a false one, so the region may stick out by some. Then the window of rows x cols (or
+ * cols x rows when turns are free) that holds most of its links is chosen, what lies outside is taken back, and the
+ * rest is filled within the window. With pins, or when a kept region stays where it is, the window is the grid. */
+
+#define CLEAR 1.0f /* least lead while the extent is free */
 
 typedef struct {
     int cell, code, second; /* best and second candidate, -1 for none */
@@ -23,6 +27,7 @@ typedef struct {
     int n_free;
     int row0, row1, col0, col1; /* extent, inclusive */
     int floating, origin;       /* origin: canvas row and col of the grid's first slot when not floating */
+    int wide;                   /* the extent is free */
     float noise;
 } Growth;
 
@@ -68,6 +73,7 @@ static int growth_fits(const Growth *g, int cell) {
     int row = cell / g->size, col = cell % g->size;
     int height = (row > g->row1 ? row : g->row1) - (row < g->row0 ? row : g->row0) + 1;
     int width = (col > g->col1 ? col : g->col1) - (col < g->col0 ? col : g->col0) + 1;
+    if (g->wide) return row > 0 && col > 0 && row < g->size - 1 && col < g->size - 1;
     if (height <= g->p->rows && width <= g->p->cols) return 1;
     return g->floating && !g->p->upright && height <= g->p->cols && width <= g->p->rows;
 }
@@ -139,6 +145,13 @@ static void growth_close(Growth *g, int at) {
     if (at < g->n_front) g->front_of[g->front[at].cell] = at;
 }
 
+static void growth_extend(Growth *g, int row, int col) {
+    if (row < g->row0) g->row0 = row;
+    if (row > g->row1) g->row1 = row;
+    if (col < g->col0) g->col0 = col;
+    if (col > g->col1) g->col1 = col;
+}
+
 /* Writes a fragment to the canvas without looking at the frontier. */
 static void growth_put(Growth *g, int cell, int code) {
     int row = cell / g->size, col = cell % g->size, f = fragment_of(code);
@@ -148,10 +161,7 @@ static void growth_put(Growth *g, int cell, int code) {
     g->free[at] = last;
     g->free_at[last] = at;
     g->free_at[f] = -1;
-    if (row < g->row0) g->row0 = row;
-    if (row > g->row1) g->row1 = row;
-    if (col < g->col0) g->col0 = col;
-    if (col > g->col1) g->col1 = col;
+    growth_extend(g, row, col);
 }
 
 static void growth_open(Growth *g, int cell) {
@@ -167,7 +177,7 @@ static void growth_open(Growth *g, int cell) {
     }
 }
 
-static void growth_run(Growth *g) {
+static void growth_run(Growth *g, float least) {
     while (g->n_front && g->n_free) {
         int best = -1;
         for (int i = 0; i < g->n_front; i++) {
@@ -177,7 +187,7 @@ static void growth_run(Growth *g) {
             }
             if (best < 0 || g->front[i].lead > g->front[best].lead) best = i;
         }
-        if (best < 0 || g->front[best].code < 0) return;
+        if (best < 0 || g->front[best].code < 0 || g->front[best].lead < least) return;
         Front chosen = g->front[best];
         int code = chosen.code;
         if (g->noise > 0.0f && chosen.second >= 0 && rng_unit(g->rng) * (1.0f + expf(chosen.gap / g->noise)) < 1.0f)
@@ -206,6 +216,71 @@ static void growth_start(Growth *g) {
                 growth_evaluate(g, &g->front[g->n_front++]);
             }
         }
+}
+
+/* How well a canvas cell is tied to its neighbours: half the sum of its links' probabilities. */
+static float growth_ties(const Growth *g, int cell) {
+    const Problem *p = g->p;
+    float sum = 0.0f;
+    for (int b = 0; b < 4; b++) {
+        int other = g->code[cell + g->offset[b]];
+        if (fragment_of(other) != p->n) sum += expf(link_of(p, side_facing(g->code[cell], b), side_facing(other, b + 2)));
+    }
+    return 0.5f * sum;
+}
+
+/* Chooses the window of a region that became too large, and takes back what lies outside. Returns 0 when memory ran
+ * out. */
+static int growth_trim(Growth *g) {
+    const Problem *p = g->p;
+    int size = g->size, height = g->row1 - g->row0 + 1, width = g->col1 - g->col0 + 1;
+    if (growth_fits(g, g->row0 * size + g->col0)) return 1;
+    double *sum = zeros((int64_t)(size + 1) * (size + 1), sizeof(double)); /* of all cells above and left */
+    if (!sum) return 0;
+    for (int row = 0; row < size; row++)
+        for (int col = 0; col < size; col++) {
+            int cell = row * size + col;
+            double ties = fragment_of(g->code[cell]) == p->n ? 0.0 : 0.01 + growth_ties(g, cell);
+            sum[(row + 1) * (size + 1) + col + 1] =
+                ties + sum[row * (size + 1) + col + 1] + sum[(row + 1) * (size + 1) + col] - sum[row * (size + 1) + col];
+        }
+    double most = -1.0;
+    int top = 0, left = 0, rows = 0, cols = 0;
+    for (int turned = 0; turned < (p->upright || p->rows == p->cols ? 1 : 2); turned++) {
+        int h = turned ? p->cols : p->rows, w = turned ? p->rows : p->cols;
+        int last_row = height > h ? g->row1 - h + 1 : g->row0, last_col = width > w ? g->col1 - w + 1 : g->col0;
+        for (int row = g->row0; row <= last_row; row++)
+            for (int col = g->col0; col <= last_col; col++) {
+                int r1 = row + h < size ? row + h : size, c1 = col + w < size ? col + w : size;
+                double inside = sum[r1 * (size + 1) + c1] - sum[row * (size + 1) + c1] - sum[r1 * (size + 1) + col] +
+                                sum[row * (size + 1) + col];
+                if (inside > most) {
+                    most = inside;
+                    top = row;
+                    left = col;
+                    rows = h;
+                    cols = w;
+                }
+            }
+    }
+    free(sum);
+    g->row0 = g->col0 = size;
+    g->row1 = g->col1 = 0;
+    for (int cell = 0; cell < size * size; cell++) {
+        int row = cell / size, col = cell % size, f = fragment_of(g->code[cell]);
+        g->front_of[cell] = -1;
+        if (f == p->n) continue;
+        if (row >= top && row < top + rows && col >= left && col < left + cols) {
+            growth_extend(g, row, col);
+            g->front_of[cell] = -2;
+        } else {
+            g->code[cell] = 4 * p->n;
+            g->free_at[f] = g->n_free;
+            g->free[g->n_free++] = f;
+        }
+    }
+    g->n_front = 0;
+    return 1;
 }
 
 /* A fragment whose sides have strong partners; the best of `draws` random ones, of all when draws is 0. */
@@ -304,11 +379,34 @@ static int grow(State *st, const int32_t *kept, int count, int in_place, int dra
         g.row1 = g.origin + p->rows - 1;
         g.col1 = g.origin + p->cols - 1;
     }
-    if (g.n_free < p->n) {
+    int ok = 1;
+    if (g.floating) {
+        g.wide = 1;
         growth_start(&g);
-        growth_run(&g);
+        growth_run(&g, CLEAR);
+        g.wide = 0;
+        ok = growth_trim(&g);
+        for (int i = 0; i < g.n_front; i++) g.front_of[g.front[i].cell] = -1;
+        g.n_front = 0;
+    }
+    if (ok && g.row0 <= g.row1) {
+        growth_start(&g);
+        growth_run(&g, -2e30f);
         growth_finish(&g, st);
     }
     growth_free(&g);
+    return ok;
+}
+
+/* The best of several growths from different seeds; the first takes the strongest seed of all. */
+static int grow_often(State *st, int times, float noise) {
+    double most = -1e300;
+    for (int i = 0; i < times; i++) {
+        if (!grow(st, NULL, 0, 0, i ? 4 : 0, i ? noise : 0.0f)) return 0;
+        if (st->energy <= most) continue;
+        most = st->energy;
+        save_best(st);
+    }
+    load_codes(st, st->best);
     return 1;
 }

@@ -88,11 +88,14 @@ static int move_segment(State *st, float t) {
     return propose_rigid(st, cells, &m, t);
 }
 
-/* A rectangle moves anywhere, turned by any amount; or turns in place when it lands on itself. */
+enum { LONGEST = 10 };
+
+/* A rectangle of at most LONGEST cells a side moves anywhere, turned by any amount; or turns in place when it lands on itself. */
 static int move_block(State *st, float t) {
     const Problem *p = st->p;
     Rng *rng = &st->rng;
-    int height = 1 + rng_below(rng, p->rows), width = 1 + rng_below(rng, p->cols);
+    int height = 1 + rng_below(rng, p->rows < LONGEST ? p->rows : LONGEST);
+    int width = 1 + rng_below(rng, p->cols < LONGEST ? p->cols : LONGEST);
     if (rng_below(rng, 2)) {
         height = 1 + rng_below(rng, height);
         width = 1 + rng_below(rng, width);
@@ -146,7 +149,7 @@ static int move_component(State *st, float t) {
     Rng *rng = &st->rng;
     int start = p->free_cells[rng_below(rng, p->n_free)];
     if (fragment_of(st->code[start]) == p->n) return 0;
-    int most = 2 + rng_below(rng, p->slots < 40 ? p->slots : (rng_below(rng, 4) ? 40 : p->slots / 2));
+    int most = 2 + rng_below(rng, p->slots < 40 ? p->slots : (rng_below(rng, 16) ? 40 : p->slots / 2));
     int count = component(st, start, LEAST[rng_below(rng, 8)], most);
     if (count < 2) return 0;
     for (int attempt = 0; attempt < 6; attempt++) {
@@ -174,6 +177,7 @@ static int move_whole(State *st, float t) {
     const Problem *p = st->p;
     Rng *rng = &st->rng;
     Motion m = {0, 0, 0, 0, 0};
+    if (rng_below(rng, p->slots) >= 100) return 0; /* its cost grows with the grid, so its share falls */
     if ((p->unary_turns || p->unary_cells) && !p->upright && rng_below(rng, 4) == 0) {
         m.turns = p->rows == p->cols ? 1 + rng_below(rng, 3) : 2;
         int far_row, far_col; /* where the last cell lands when the first one stays */
