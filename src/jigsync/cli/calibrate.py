@@ -15,33 +15,42 @@ def calibrate(
     ),
     limit: Annotated[int, typer.Option(min=2, help="Use at most this many pictures, evenly spaced.")] = 160,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the puzzles.")] = 0,
+    content: Annotated[
+        bool, typer.Option("--content", help="Fit the content measurers instead; needs the extra 'content'.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the file's content.")] = False,
 ) -> None:
-    """Fit how costs of touching sides become probabilities, and measure it on held-out pictures."""
+    """Fit how costs of touching sides become probabilities, and measure it on held-out pictures.
+
+    Measurers of an older file that are not fitted now stay in it.
+    """
     import json
 
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
 
-    from jigsync.io.files import write_json
+    from jigsync.io.files import read_json, write_json
     from jigsync.io.images import list_images
-    from jigsync.study.calibrate import KINDS
+    from jigsync.measure.backbone import LITE0
+    from jigsync.study.calibrate import BOUNDARY, content_family, merged
     from jigsync.study.calibrate import calibrate as run
 
+    family = content_family() if content else BOUNDARY
+    old = read_json(out) if out.exists() else None
     pictures = list_images(images)
     pictures = pictures[:: max(1, len(pictures) // limit)][:limit]
+    command = f"jigsync calibrate IMAGES{' --content' if content else ''} --limit {limit} --seed {seed}"
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("cutting and measuring", total=len(pictures) * len(KINDS))
-        data = run(
-            pictures, seed, f"jigsync calibrate IMAGES --limit {limit} --seed {seed}", lambda: progress.advance(task)
-        )
+        task = progress.add_task("cutting and measuring", total=len(pictures) * len(family.kinds))
+        fitted = run(family, pictures, seed, command, lambda: progress.advance(task))
+    data = merged(old, fitted, LITE0 if content else None)
     write_json(out, data)
     if as_json:
         print(json.dumps(data))
         return
     table = Table("measurer / regime", "top-1 of all candidates", "log-likelihood", "sides", title="held-out pictures")
-    for name, entry in data["measurers"].items():
+    for name, entry in fitted["measurers"].items():
         held = entry["held_out"]
         table.add_row(name, f"{held['top1']:.3f}", f"{held['log_likelihood']:.3f}", str(held["sides"]))
     Console().print(table)

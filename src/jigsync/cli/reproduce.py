@@ -18,6 +18,12 @@ def reproduce(
     full: Annotated[bool, typer.Option("--full", help="More samples than the quick default.")] = False,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that share the work.")] = 2,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random number.")] = 0,
+    images: Annotated[
+        Path | None, typer.Option("--images", help="Folder of pictures to cut, for studies that cut some.")
+    ] = None,
+    dino: Annotated[
+        Path | None, typer.Option("--dino", help="Weights of DINOv2 ViT-S/14 for content, instead of Lite0.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Run a study of the paper and print our values beside the paper's."""
@@ -33,11 +39,13 @@ def reproduce(
     names = list(studies.STUDIES) if name == "all" else [name]
     for one in names:
         studies.get(one)
+    given = {option: path for option, path in (("images", images), ("dino", dino)) if path is not None}
     done = []
     for one in names:
         start = time.perf_counter()
         with progress_bar() as report:
-            result = studies.run(one, full=full, workers=workers, seed=seed, progress=report)
+            inputs = {key: path for key, path in given.items() if name != "all" or key in studies.takes(one)}
+            result = studies.run(one, full=full, workers=workers, seed=seed, progress=report, inputs=inputs)
         written = studies.write(result, out)
         seconds = time.perf_counter() - start
         if as_json:

@@ -15,6 +15,9 @@ _REGISTRY: Final[dict[str, tuple[str, str]]] = {
     "mgc": ("jigsync.measure.boundary:Boundary", "Mahalanobis gradient compatibility (Gallagher 2012)"),
     "seam": ("jigsync.measure.boundary:Boundary", "Lab distance of a band of 20 % of the cell"),
     "silhouette": ("jigsync.measure.boundary:Boundary", "fit of the two contours, no colour"),
+    "content": ("jigsync.measure.content:Content", "frozen features of whole fragments; needs the extra 'content'"),
+    "content-band": ("jigsync.measure.content:Content", "frozen features of the band along the contour; likewise"),
+    "seam+content": ("jigsync.measure.content:Content", "seam and content-band together; likewise"),
 }
 """name -> ("module:attribute", one line); the attribute is called with the name."""
 

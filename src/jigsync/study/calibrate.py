@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 
 from jigsync import z4
 from jigsync.io.images import read_rgb
+from jigsync.measure import backbone as backbones
+from jigsync.measure import content
 from jigsync.measure.boundary import MEASURERS, make_costs, regime_of
-from jigsync.measure.calibration import FEATURES_PER_COST, FORMAT, Calibration, Example, fit
-from jigsync.measure.contour import read_contours
+from jigsync.measure.calibration import CONTENT, FEATURES_PER_COST, FORMAT, Calibration, Example, fit
+from jigsync.measure.contour import Contours, read_contours
+from jigsync.measure.costs import Cost
 from jigsync.measure.probabilities import dense_features, dense_log_costs
-from jigsync.puzzle import Grid
+from jigsync.puzzle import Grid, Puzzle
 from jigsync.study.touching import touching
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import SEVERITIES, CutOptions
@@ -34,9 +37,40 @@ KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
 SIDES_A_PUZZLE: Final = 24
 
 
-def names_of(regime: str) -> list[str]:
-    """Every cost that some measurer uses in a regime."""
-    return list(dict.fromkeys(name for by_regime in MEASURERS.values() for name in by_regime[regime]))
+CONTENT_KINDS: Final = {"flush": KINDS["flush"][-1:], "gapped": KINDS["gapped"][-1:], "damaged": KINDS["damaged"]}
+"""The same for content: a network takes its time, and sees little in a fragment of 28 pixels."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Measurers that are fitted together.
+
+    Attributes:
+        measurers: measurer -> regime -> its costs.
+        kinds: regime -> the puzzles.
+        make: (puzzle, contours, names of costs) -> costs.
+    """
+
+    measurers: Mapping[str, Mapping[str, tuple[str, ...]]]
+    kinds: Mapping[str, Sequence[SquareOptions | CutOptions]]
+    make: Callable[[Puzzle, Contours, Sequence[str]], list[Cost]]
+
+    def names(self, regime: str) -> list[str]:
+        """Every cost that some measurer uses in a regime."""
+        return list(dict.fromkeys(name for by_regime in self.measurers.values() for name in by_regime[regime]))
+
+
+BOUNDARY: Final = Family(MEASURERS, KINDS, lambda puzzle, contours, names: make_costs(contours, names))
+
+
+def content_family(weights: Path | None = None) -> Family:
+    """The content measurers on Lite0, or on DINOv2 from a file."""
+    backbone = backbones.get(weights)
+    return Family(
+        content.MEASURERS,
+        CONTENT_KINDS,
+        lambda puzzle, contours, names: content.content_costs(names, contours, content.show(puzzle, backbone)),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +82,11 @@ class _Side:
 
 
 def _sides(
-    pictures: Sequence[Path], regime: str, rng: np.random.Generator, tick: Callable[[], None]
+    family: Family, pictures: Sequence[Path], regime: str, rng: np.random.Generator, tick: Callable[[], None]
 ) -> Iterator[_Side]:
     for picture in pictures:
         rgb = read_rgb(picture)
-        for options in KINDS[regime]:
+        for options in family.kinds[regime]:
             seed = int(rng.integers(2**31))
             if isinstance(options, SquareOptions):
                 puzzle, truth = cut_squares(rgb, options, seed)
@@ -61,7 +95,7 @@ def _sides(
             contours = read_contours(puzzle)
             if regime_of(contours) != regime:
                 continue
-            costs = make_costs(contours, names_of(regime))
+            costs = family.make(puzzle, contours, family.names(regime))
             with np.errstate(invalid="ignore"):
                 feature = dense_features(*dense_log_costs(costs, len(puzzle)))
             partner = touching(truth.placement, puzzle.ids)
@@ -73,17 +107,17 @@ def _sides(
 
 
 def calibrate(
-    pictures: Sequence[Path], seed: int, command: str, tick: Callable[[], None] = lambda: None
+    family: Family, pictures: Sequence[Path], seed: int, command: str, tick: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Everything that calibration.json holds."""
+    """What calibration.json holds of a family."""
     rng = np.random.default_rng(seed)
     half = (len(pictures) + 1) // 2
     measurers: dict[str, Any] = {}
-    for regime in KINDS:
-        learn = list(_sides(pictures[:half], regime, rng, tick))
-        held_out = list(_sides(pictures[half:], regime, rng, tick))
-        names = names_of(regime)
-        for measurer, by_regime in MEASURERS.items():
+    for regime in family.kinds:
+        learn = list(_sides(family, pictures[:half], regime, rng, tick))
+        held_out = list(_sides(family, pictures[half:], regime, rng, tick))
+        names = family.names(regime)
+        for measurer, by_regime in family.measurers.items():
             costs = by_regime[regime]
             pick = np.concatenate([np.arange(FEATURES_PER_COST) + FEATURES_PER_COST * names.index(c) for c in costs])
             fitted, _ = fit(costs, [Example(side.feature[:, pick], side.true) for side in learn])
@@ -94,12 +128,23 @@ def calibrate(
                 "held_out": _measure(fitted, pick, held_out),
             }
     return {
-        "format": FORMAT,
         "data": f"{len(pictures)} pictures, half of them held out, {SIDES_A_PUZZLE} sides a puzzle",
         "command": command,
         "seed": seed,
         "measurers": measurers,
     }
+
+
+def merged(old: Mapping[str, Any] | None, fitted: Mapping[str, Any], backbone: str | None) -> dict[str, Any]:
+    """The whole file: the fitted family, and of an older file the family that was not fitted now.
+
+    Args:
+        backbone: name of the network when the content family was fitted, else None.
+    """
+    old = old or {}
+    if backbone is None:
+        return {"format": FORMAT, **fitted, CONTENT: old.get(CONTENT, {"measurers": {}})}
+    return {"measurers": {}, **old, "format": FORMAT, CONTENT: {"backbone": backbone, **fitted}}
 
 
 def _measure(calibration: Calibration, pick: NDArray[np.int64], sides: Sequence[_Side]) -> dict[str, float]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import importlib
+import inspect
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from jigsync.errors import MissingExtraError, OptionError
@@ -19,8 +21,15 @@ STUDIES: Final[dict[str, str]] = {
     "orbit": "a cell's four turned positions average to the centre; the plateau of a collapsed head",
     "density": "all pairs against direct neighbours, over the accuracy of far pairs",
     "phase": "accuracy over graph density, grid size and edge accuracy",
+    "energies": "each training-free cue alone, by exact search over 3 x 3",
+    "crossover": "seam against content over shape and erosion, read two ways",
+    "procedural": "is there nothing to find in 1/f^beta noise?",
+    "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, default solver, grid unknown",
 }
 """name -> one line; a study is the function `run` of the module jigsync.study.<name>."""
+
+INPUTS: Final = ("images", "dino")
+"""Files that some studies take beside the common arguments: a folder of pictures, weights of DINOv2 ViT-S/14."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +51,28 @@ def get(name: str) -> Study:
     return study
 
 
-def run(name: str, *, full: bool = False, workers: int = 1, seed: int = 0, progress: Progress = silent) -> StudyResult:
-    """Runs one study."""
-    return get(name)(full, workers, seed, progress)
+def takes(name: str) -> frozenset[str]:
+    """Which inputs beyond the common ones a study takes: "images", "dino"."""
+    return frozenset(inspect.signature(get(name)).parameters) & frozenset(INPUTS)
+
+
+def run(
+    name: str,
+    *,
+    full: bool = False,
+    workers: int = 1,
+    seed: int = 0,
+    progress: Progress = silent,
+    inputs: Mapping[str, Path] = MappingProxyType({}),
+) -> StudyResult:
+    """Runs one study; OptionError when it does not take one of the inputs."""
+    for option in inputs:
+        if option not in takes(name):
+            able = ", ".join(other for other in STUDIES if option in takes(other))
+            raise OptionError(f"The study '{name}' takes no --{option}; those that do are {able}.")
+    study: Any = get(name)
+    result: StudyResult = study(full, workers, seed, progress, **inputs)
+    return result
 
 
 def write(result: StudyResult, folder: Path) -> Written:
