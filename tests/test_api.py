@@ -20,7 +20,8 @@ from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.measurements import Measurements
 from jigsync.puzzle import Fragments
-from jigsync.solvers.base import Progress
+from jigsync.solvers import base
+from jigsync.solvers.base import Assignment, Pin, Progress, SolveRequest
 from jigsync.study.score import score
 from jigsync.study.touching import neighbour_accuracy
 from jigsync.sync.gauge import evidence
@@ -130,10 +131,11 @@ class Upright:
         return replace(Boundary().measure(puzzle), unary_turns=np.log(p))
 
 
+@pytest.mark.parametrize("solver", ["jigsync", "tree"])
 @pytest.mark.parametrize("grid", [None, (3, 4)])
-def test_evidence_about_single_fragments_fixes_the_gauge(grid: tuple[int, int] | None) -> None:
+def test_evidence_about_single_fragments_fixes_the_gauge(grid: tuple[int, int] | None, solver: str) -> None:
     puzzle, truth = cut(*MEDIUM)
-    solution = jigsync.solve(puzzle, measurer=Upright(truth, 0.4), grid=grid)
+    solution = jigsync.solve(puzzle, solver, measurer=Upright(truth, 0.4), grid=grid)
     assert score(solution, truth).model.aa_rot == 1.0, "the truth itself, not a turned one"
     odds = (0.4 / 0.2) ** len(puzzle)
     others = 3 if grid is None else 1
@@ -226,6 +228,29 @@ def test_the_answer_depends_on_the_seed_and_not_on_threads_or_order() -> None:
     easy, truth = cut(*MEDIUM)
     mixed = jigsync.solve(easy.permute([3, 1, 0, 7, 8, 2, 5, 4, 11, 9, 6, 10]))
     assert neighbour_accuracy(mixed.placement, truth.placement, easy.ids) == 1
+
+
+def test_everything_asked_for_reaches_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[SolveRequest] = []
+
+    class Spy:
+        def solve(self, request: SolveRequest) -> Assignment:
+            requests.append(request)
+            return Assignment.failure(len(request.ids), "It only listens.")
+
+    monkeypatch.setattr(base, "get", lambda name: Spy())
+    puzzle, _ = cut("clean", (3, 3), 32)
+    pins = {puzzle.ids[2]: (1, 0, 0)}
+    solution = jigsync.solve(
+        puzzle, "spy", grid=(3, 3), pins=pins, exclude=puzzle.ids[3], upright=True, time_limit=60, seed=5, threads=3
+    )
+    (request,) = requests
+    assert (solution.status, solution.reason, solution.solver) == ("failed", "It only listens.", "spy")
+    assert (request.ids, request.grid, request.pins) == (puzzle.ids, Grid(3, 3), {puzzle.ids[2]: Pin(1, 0, 0)})
+    assert (request.excluded, request.upright) == (frozenset({puzzle.ids[3]}), True)
+    assert (request.seed, request.threads) == (5, 3)
+    assert request.time_limit is not None
+    assert 0 < request.time_limit < 60, "measuring took some"
 
 
 def test_a_time_limit_and_a_cancel_return_the_best_so_far() -> None:

@@ -102,6 +102,18 @@ def test_plain_sides_agree_up_to_the_noise_and_no_further() -> None:
             assert rows[one, other] > 1000 * cost.noise
 
 
+def test_a_bright_background_is_measured_finely() -> None:
+    """Squares of Lab distances around 90 cancel to a few thousandths in float32, unless colours are centred first."""
+    rng = np.random.default_rng(0)
+    colour = np.clip(0.9 + rng.normal(0, 0.002, (16, 28, 6, 3)), 0, 1).astype(np.float32)
+    colour[3] = 0.2
+    valid = np.ones(colour.shape[:2], dtype=bool)
+    contours = Contours(28.0, colour, np.zeros(valid.shape, dtype=np.float32), valid)
+    rows = all_rows(SeamBand(contours), contours)
+    for s, t in ((0, 5), (7, 9), (15, 1)):
+        assert rows[s, t] == pytest.approx(slow_seam(colour, s, t, 6), abs=1e-5)
+
+
 @pytest.mark.parametrize("name", ["coffee", "astronaut"])
 def test_on_a_picture_true_neighbours_cost_least_and_about_six(name: str) -> None:
     puzzle, truth = cut(name=name)
