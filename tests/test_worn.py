@@ -32,9 +32,8 @@ def prepared(contours: Contours) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return colour, offset, valid
 
 
-def slow(contours: Contours, s: int, t: int) -> tuple[float, float, float]:
+def slow(colour: np.ndarray, offset: np.ndarray, valid: np.ndarray, s: int, t: int) -> tuple[float, float, float]:
     """fit, edge, texture of one pair, row by row."""
-    colour, offset, valid = prepared(contours)
     usual = -2 * float(np.median(offset[valid]))
     rows = valid.shape[1]
     fit, weights, differences = 0.0, [], []
@@ -64,8 +63,9 @@ def slow(contours: Contours, s: int, t: int) -> tuple[float, float, float]:
 def test_worn_costs_row_by_row(contours: Contours) -> None:
     sides = len(contours.valid)
     fit, edge, texture = Worn(contours).rows(slice(0, sides))
+    rows = prepared(contours)
     for s, t in np.ndindex(sides, sides):
-        expected = slow(contours, s, t)
+        expected = slow(*rows, s, t)
         assert (fit[s, t], edge[s, t], texture[s, t]) == pytest.approx(expected, rel=2e-4)
 
 
