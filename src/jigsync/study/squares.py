@@ -49,7 +49,7 @@ def same_pixels(puzzle: Puzzle, solution: Solution, truth: Truth) -> float:
         if placed.cell is not None
     }
     right = [
-        shown.get(placed.cell) == z4.turn_pixels(puzzle.fragments[name], placed.turns).tobytes()
+        placed.cell in shown and shown[placed.cell] == z4.turn_pixels(puzzle.fragments[name], placed.turns).tobytes()
         for name, placed in truth.placement.items()
     ]
     return sum(right) / len(right)
