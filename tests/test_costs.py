@@ -7,7 +7,7 @@ import pytest
 from sides import cut, made_up, partners
 
 from jigsync.measure.contour import Contours, read_contours
-from jigsync.measure.costs import Cost, Gradients, SeamBand, to_lab
+from jigsync.measure.costs import Cost, Gradients, Prediction, SeamBand, to_lab
 
 GREY = 1 / 255
 DUMMIES = [
@@ -47,6 +47,17 @@ def slow_seam(colour: np.ndarray, s: int, t: int, depth: int) -> float:
 
 def all_rows(cost: Cost, contours: Contours) -> np.ndarray:
     return cost.rows(slice(0, len(contours.valid)))
+
+
+def test_prediction_extrapolates_from_both_sides() -> None:
+    contours = made_up(seed=4)
+    rows = all_rows(Prediction(contours), contours)
+    x = contours.colour.astype(np.float64)
+    for s, t in np.ndindex(rows.shape):
+        other = x[t, ::-1]
+        there = np.abs(2 * x[s, :, 0] - x[s, :, 1] - other[:, 0]).mean()
+        back = np.abs(2 * other[:, 0] - other[:, 1] - x[s, :, 0]).mean()
+        assert rows[s, t] == pytest.approx(there + back, rel=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(3))

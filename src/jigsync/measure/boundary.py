@@ -8,7 +8,7 @@ from typing import Final
 
 from jigsync.measure.calibration import Calibration, shipped
 from jigsync.measure.contour import Contours, read_contours
-from jigsync.measure.costs import Cost, Gradients, SeamBand
+from jigsync.measure.costs import Cost, Gradients, Prediction, SeamBand
 from jigsync.measure.measurements import Measurements
 from jigsync.measure.probabilities import calibrated
 from jigsync.measure.worn import NAMES as WORN
@@ -21,8 +21,8 @@ REGIMES: Final = ("flush", "gapped", "damaged")
 """Squares that fill their cells; straight squares with a rim cut off; anything else."""
 MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "boundary": {
-        "flush": ("mgc", "rim", "seam"),
-        "gapped": ("mgc", "rim", "seam", "edge", "texture"),
+        "flush": ("mgc", "prediction", "rim", "seam"),
+        "gapped": ("mgc", "prediction", "rim", "seam", "edge", "texture"),
         "damaged": ("mgc", "rim", "seam", "fit", "edge", "texture"),
     },
     "mgc": dict.fromkeys(REGIMES, ("mgc",)),
@@ -39,6 +39,8 @@ def make_costs(contours: Contours, names: Sequence[str]) -> list[Cost]:
         made.update(Worn(contours).costs())
     if "mgc" in names:
         made["mgc"] = Gradients(contours)
+    if "prediction" in names:
+        made["prediction"] = Prediction(contours)
     if "seam" in names:
         made["seam"] = SeamBand(contours)
     if "rim" in names:

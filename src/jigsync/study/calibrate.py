@@ -29,15 +29,19 @@ from jigsync.sweep.options import SEVERITIES, CutOptions
 from jigsync.sweep.squares import SquareOptions, cut_squares
 
 KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
-    "flush": [SquareOptions(28, Grid(7, 8)), SquareOptions(64, Grid(5, 6)), SquareOptions(128, Grid(4, 5))],
-    "gapped": [SquareOptions(50, Grid(6, 7), erode=2), SquareOptions(50, Grid(6, 7), erode=5)],
+    "flush": [SquareOptions(28, Grid(12, 16)), SquareOptions(64, Grid(6, 8)), SquareOptions(128, Grid(4, 5))],
+    "gapped": [SquareOptions(50, Grid(7, 9), erode=2), SquareOptions(50, Grid(7, 9), erode=5)],
     "damaged": [CutOptions(Grid(4, 5), damage=damage) for name, damage in SEVERITIES.items() if name != "clean"],
 }
 """Regime -> the puzzles it is fitted on."""
 SIDES_A_PUZZLE: Final = 24
 
 
-CONTENT_KINDS: Final = {"flush": KINDS["flush"][-1:], "gapped": KINDS["gapped"][-1:], "damaged": KINDS["damaged"]}
+CONTENT_KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
+    "flush": [SquareOptions(128, Grid(4, 5))],
+    "gapped": [SquareOptions(50, Grid(6, 7), erode=5)],
+    "damaged": KINDS["damaged"],
+}
 """The same for content: a network takes its time, and sees little in a fragment of 28 pixels."""
 
 
