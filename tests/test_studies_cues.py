@@ -95,6 +95,17 @@ def test_straight_reading_ignores_the_contour_and_literal_bands_are_unmirrored()
     assert LiteralSeam(contours).rows(slice(0, 1))[0, 13] > 1
 
 
+def test_pictures_that_begin_again_are_cut_from_windows() -> None:
+    pictures = [Path("a.png"), Path("b.png")]
+    tasks = cues.tasks_of(pictures, 5, CutOptions(Grid(3, 3)), (7, "x"), (), None)
+    assert [(task.picture, task.part) for task in tasks] == [(pictures[k % 2], k >= 2) for k in range(5)]
+    assert len({task.seed for task in tasks}) == 5
+    rgb = np.arange(40 * 70 * 3, dtype=np.uint8).reshape(40, 70, 3)
+    windows = [cues.random_window(rgb, np.random.default_rng(k)) for k in range(30)]
+    assert all(w.shape[0] == w.shape[1] and 22 <= w.shape[0] <= 40 for w in windows)
+    assert len({w.shape[0] for w in windows}) > 5
+
+
 def test_summaries_have_intervals() -> None:
     judged = [Judged(1, 1, 1, True, 0, 1, 1)] * 3 + [Judged(0, 0.5, 0.25, False, 1, 1, 0.5)]
     values = cues.columns(cues.summary(judged, np.random.default_rng(0)))

@@ -42,10 +42,12 @@ from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import CutOptions
 from jigsync.sweep.pool import run_units
 from jigsync.sweep.procedural import procedural_picture
+from jigsync.sweep.seeds import derive_seed
 from jigsync.truth import Truth
 
 CHANCE_AA: Final = 1 / 9
 """Mean AA of a random placement of 9 fragments."""
+SMALLEST_WINDOW: Final = 0.55
 LITERAL: Final = "seam-literal"
 _SUMMED: Final[Mapping[str, tuple[str, ...]]] = {
     "silhouette": ("fit",),
@@ -240,19 +242,46 @@ def _one_thread() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Task:
-    """One upright puzzle to cut and judge: of a picture, or of procedural noise with a beta instead of a path."""
+    """One upright puzzle to cut and judge: of a picture, or of procedural noise with a beta instead of a path.
+
+    `part` cuts it from a random window of the picture, drawn from the seed.
+    """
 
     picture: Path | float
     options: CutOptions
     seed: int
     energies: tuple[Energy, ...]
     weights: Path | None = None
+    part: bool = False
+
+
+def tasks_of(
+    pictures: Sequence[Path],
+    count: int,
+    options: CutOptions,
+    seed: tuple[str | int, ...],
+    energies: tuple[Energy, ...],
+    weights: Path | None,
+) -> list[Task]:
+    """Puzzle k is cut from picture k; when pictures begin again, from a window of it, so that no two are the same."""
+    return [
+        Task(pictures[k % len(pictures)], options, derive_seed(*seed, k), energies, weights, k >= len(pictures))
+        for k in range(count)
+    ]
+
+
+def random_window(rgb: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A square part of a picture, its side 55 to 100 % of the shorter one. Shapes: (H, W, 3) -> (S, S, 3)."""
+    side = round(rng.uniform(SMALLEST_WINDOW, 1) * min(rgb.shape[:2]))
+    top, left = (int(rng.integers(0, extent - side + 1)) for extent in rgb.shape[:2])
+    return rgb[top : top + side, left : left + side]
 
 
 def judge_task(task: Task) -> dict[Energy, Judged]:
     """Cuts a task's puzzle and judges it."""
     if isinstance(task.picture, Path):
         rgb = read_rgb(task.picture)
+        rgb = random_window(rgb, np.random.default_rng(task.seed)) if task.part else rgb
     else:
         rgb = procedural_picture(task.options.grid.rows * task.options.cell, task.picture, task.seed)
     return judge(*cut_picture(rgb, task.options, task.seed), task.energies, task.weights)

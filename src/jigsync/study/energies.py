@@ -16,12 +16,11 @@ import numpy as np
 from jigsync.measure.backbone import DINO, LITE0
 from jigsync.puzzle import Grid
 from jigsync.study import cues
-from jigsync.study.cues import CHANCE_AA, LITERAL, Energy, Task
+from jigsync.study.cues import CHANCE_AA, LITERAL, Energy
 from jigsync.study.figure import COLOURS, figure
 from jigsync.study.intervals import Interval
 from jigsync.study.result import Compared, Progress, StudyResult
 from jigsync.sweep.options import CutOptions
-from jigsync.sweep.seeds import derive_seed
 
 PUZZLES: Final = 80
 FULL_PUZZLES: Final = 500
@@ -59,15 +58,12 @@ def run_puzzles(
     images: Path | None = None,
     dino: Path | None = None,
 ) -> StudyResult:
-    """The study at a chosen size; puzzle k is cut from picture k, beginning again when there are fewer."""
+    """The study at a chosen size."""
     pictures = cues.pictures_of(images)
     missing = cues.without_network(dino)
     energies = tuple(e for e in (*SUMMED, *CALIBRATED) if not (missing and e.needs_network))
     options = CutOptions(GRID, cell, turns=False, preset="gap")
-    tasks = [
-        Task(pictures[k % len(pictures)], options, derive_seed(seed, "energies", k), energies, dino)
-        for k in range(puzzles)
-    ]
+    tasks = cues.tasks_of(pictures, puzzles, options, (seed, "energies"), energies, dino)
     judged = cues.judge_all("energies", tasks, workers, progress)
     rng = np.random.default_rng(seed)
     network = LITE0 if dino is None else DINO
@@ -144,8 +140,8 @@ def _verdict(rows: list[dict[str, Any]], network: str, missing: str) -> str:
         f" scores {_two(seam)}, and all boundary cues together {_two(best)}, {100 * best['PA']:.1f} % perfect:"
         " a weak training-free seam is a matter of where it is read and how its costs are summed, not of the cue."
         " Raw sums reward placements that hide costly sides at the rim, where nothing touches them: in the found"
-        f" placements those sides are {summed['rim']:.2f} times as costly as in the true ones. That is how neighbours"
-        " come out right in the wrong slots."
+        f" placements those sides are {summed['rim']:.2f} times as costly as in the true ones. That is one way how"
+        " neighbours come out right in the wrong slots."
     )
     if missing:
         return f"{text} The content rows were left out: {missing}"
@@ -159,6 +155,7 @@ def _verdict(rows: list[dict[str, Any]], network: str, missing: str) -> str:
 
 def _plot(rows: list[dict[str, Any]], path: Path) -> None:
     names = [*PAPER, LITERAL, "boundary"]
+    network = "".join({f" (content: {row['network']})" for row in rows if row["network"]})
     with figure(path, 1, 2, (9.5, 3.8), sharey=True) as (drawn, axes):
         for axis, measure in zip(axes, ("AA", "SRA"), strict=True):
             for k, (energies, name, hatch) in enumerate(
@@ -186,8 +183,8 @@ def _plot(rows: list[dict[str, Any]], path: Path) -> None:
             axis.plot(range(len(PAPER)), paper, "kx", markersize=7, label="paper, GAP-3")
             ticks = [name.replace("+", "\n+ ").replace("-", "-\n") for name in names]
             axis.set_xticks(range(len(names)), ticks, fontsize=8)
-            axis.set(title=f"{measure}, per cent", ylim=(0, 105))
+            axis.set(title=f"{measure}, per cent{network}", ylim=(0, None))
         axes[0].axhline(100 * CHANCE_AA, color="#555555", linestyle=":", lw=1.2)
-        axes[0].text(len(names) - 0.5, 100 * CHANCE_AA + 1, "chance", ha="right", fontsize=8, color="#555555")
+        axes[0].text(len(PAPER) + 0.45, 100 * CHANCE_AA + 1, "chance", ha="center", fontsize=8, color="#555555")
         handles, labels = axes[0].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside lower center", ncols=3)
