@@ -203,8 +203,8 @@ def _verdict(found: Found, missing: str, network: str, rng: np.random.Generator)
     if missing:
         return " ".join([*parts, f"Content was left out: {missing}"])
     flat = [float(np.mean(_aa(found, energy("content", paper), shape))) for shape in shapes]
-    ends = [_aa(found, energy("content", paper), shape) for shape in (first, last)]
-    change = paired_difference(*ends, rng)
+    content = energy("content", paper)
+    change = paired_difference(_aa(found, content, first), _aa(found, content, last), rng)
     parts.append(
         f"(3) Content flat over A {_survives(change.low <= 0 <= change.high)}: {100 * min(flat):.1f} to"
         f" {100 * max(flat):.1f} % AA with {network} (paper, with DINOv2: 8 to 11). Without direction eight"
