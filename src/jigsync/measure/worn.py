@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.measure.contour import Contours, Scalar, facing
-from jigsync.measure.costs import Cost, to_lab
+from jigsync.measure.costs import CHUNK, Cost, to_lab
 
 Matrix = NDArray[np.float32]
 
@@ -38,8 +38,6 @@ EDGE_DEPTH: Final = 0.03
 SAMPLES: Final = 32
 """Rows compared: every second one of 64 says nearly as much in half the time."""
 NAMES: Final = ("fit", "edge", "texture")
-CHUNK: Final = 1 << 14
-"""Pairs of sides that are compared at once: 64 kB an array, which stays in the processor's cache."""
 
 
 class Worn:
