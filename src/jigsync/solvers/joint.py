@@ -3,8 +3,8 @@
     energy = - (joint log-probability of all pairs and single fragments, up to a constant)      lower is better
 
 An unknown grid is decided by the energy: scores are log-ratios against "not neighbours", so a grid with more right
-neighbours wins over one with fewer. Many factorizations climb a ladder: all of them with little effort, the best few
-with more, the best one with all of it.
+neighbours wins over one with fewer. Many factorizations climb a ladder: all of them with little effort, those that
+come near the best one with more and then with all of it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from jigsync.solvers.base import Assignment, Budget, SolveRequest
 from jigsync.solvers.evidence import Evidence
 from jigsync.sync.engine import MapResult, solve_map
 
-LADDER: Final = ((0.03, 3), (0.2, 1))
-"""(effort, grids kept afterwards) of each rung before the last, which has effort 1."""
+LADDER: Final = ((0.03, 4), (0.2, 3))
+"""(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""
 FEW: Final = 2
 """So many grids are all solved with full effort."""
+MARGIN: Final = 0.25
+"""Of the grids of a rung, those go on whose energy is within this share of the best one's: little effort leaves a hard
+puzzle's true grid behind a wrong one, but never by much."""
 
 
 class _Found(NamedTuple):
@@ -54,7 +57,8 @@ class Joint:
                 done += share
             # Stable: equal energies keep the squarest first.
             found.sort(key=lambda f: -f.result.energy)
-            grids = [f.grid for f in found[:keep]]
+            enough = found[0].result.energy - MARGIN * abs(found[0].result.energy)
+            grids = [f.grid for f in found[:keep] if f.result.energy >= enough]
             if best is None or best.grid != found[0].grid or found[0].result.energy > best.result.energy:
                 best = found[0]
             if budget.stopped:
