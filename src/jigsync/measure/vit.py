@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WIDTH: Final = 384
 DEPTH: Final = 12
 HEADS: Final = 6
-PATCH: Final = 14
+SQUARE: Final = 14
 EPSILON: Final = 1e-6
 SAFETENSORS: Final = ".safetensors"
 TORCH: Final = (".pth", ".pt")
@@ -44,7 +44,7 @@ _BLOCK: Final[Mapping[str, tuple[int, ...]]] = {
 }
 SHAPES: Final[Mapping[str, tuple[int, ...]]] = {
     "cls_token": (1, 1, WIDTH),
-    "patch_embed.proj.weight": (WIDTH, 3, PATCH, PATCH),
+    "patch_embed.proj.weight": (WIDTH, 3, SQUARE, SQUARE),
     "patch_embed.proj.bias": (WIDTH,),
     "norm.weight": (WIDTH,),
     "norm.bias": (WIDTH,),
@@ -147,9 +147,9 @@ def forward(weights: Mapping[str, torch.Tensor], pictures: torch.Tensor) -> tupl
     import torch
     import torch.nn.functional as F
 
-    patches = F.conv2d(pictures, weights["patch_embed.proj.weight"], weights["patch_embed.proj.bias"], stride=PATCH)
-    side = patches.shape[2]
-    x = torch.cat([weights["cls_token"].expand(len(patches), -1, -1), patches.flatten(2).transpose(1, 2)], dim=1)
+    embedded = F.conv2d(pictures, weights["patch_embed.proj.weight"], weights["patch_embed.proj.bias"], stride=SQUARE)
+    side = embedded.shape[2]
+    x = torch.cat([weights["cls_token"].expand(len(embedded), -1, -1), embedded.flatten(2).transpose(1, 2)], dim=1)
     x = x + _positions(weights["pos_embed"], side)
     for k in range(DEPTH):
         w = {name: weights[f"blocks.{k}.{name}"] for name in _BLOCK}
