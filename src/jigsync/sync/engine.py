@@ -33,14 +33,20 @@ False cancels the search, which then returns the best placement it has."""
 
 ROUND = 2
 """Restarts that run before the search asks whether to go on; fixed, so that threads cannot change the answer."""
-SAMPLES, BASINS, BASIN = 128, 4, 6.0
-"""Of the marginals: draws a chain, most optima to draw around, and how far in nats they may lie below the best."""
+SAMPLES, SAMPLE_MOVES, BASINS, BASIN = 128, 1_000_000, 4, 6.0
+"""Of the marginals: draws and proposals of a chain, most optima to draw around, and how far in nats they may lie
+below the best."""
+SURE = 0.8
+"""Share of settled fragments from which a placement counts as sure."""
 GROWTHS = 8
 """Growths that a restart chooses its start from."""
-MELTS = 50
-"""Up to so many fragments, annealing from anywhere is as good as from growth, and every other restart does that."""
-HOT, COLD, LNS = 1.8, 1.0, 1.5
-"""Temperatures in nats; between 1 and 2 is where scrambled placements order themselves (docs/design/engine.md)."""
+SMALL = 50
+"""Up to so many fragments, annealing from anywhere is as good as from an unsure growth: every other restart does."""
+HOT, HOT_LARGE, COLD, LNS = 1.0, 1.5, 0.5, 1.0
+"""Temperatures in melting points of the problem (links.c). In large puzzles proposals keep to what is not settled,
+so that annealing may start hotter."""
+LARGE = 150
+"""Fragments from which a puzzle is large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +94,10 @@ class Effort:
 
 
 _EFFORT = (
-    (4, 4, 2, 2e4),
-    (9, 8, 3, 5e4),
-    (25, 8, 3, 2.5e5),
-    (100, 6, 2, 1e6),
+    (4, 4, 2, 1e4),
+    (9, 8, 2, 3e4),
+    (25, 12, 3, 2.2e5),
+    (100, 6, 2, 6e5),
     (432, 4, 2, 2e6),
     (3300, 2, 2, 2.5e7),
 )
@@ -110,7 +116,7 @@ def effort_for(n: int, effort: float) -> Effort:
         restarts=ROUND * max(1, round(count / ROUND)),
         agree=round(math.exp(float(np.interp(at, known, agree)))),
         moves=max(1000, int(each)),
-        neighbourhoods=int(10 + each / 5000),
+        neighbourhoods=10 + int(each / (25 * max(n, 40))),
     )
 
 
@@ -200,6 +206,7 @@ class _Search:
         self.best: tuple[float, Poses] = (-math.inf, np.full(problem.n, -1, dtype=np.int32))
         self.ends: list[tuple[float, Poses]] = []
         self.starts = self.moves = 0
+        self.settled = 0.0
         self.finished = True
         self._cancel = ctypes.c_int32(0)
         self._energy = (ctypes.c_double * effort.restarts)(*[-math.inf] * effort.restarts)
@@ -222,9 +229,10 @@ class _Search:
         plan = Plan(
             moves=self.effort.moves,
             rounds=self.effort.neighbourhoods,
-            grow=GROWTHS if first is None and (index % ROUND == 0 or self.problem.n > MELTS) else 0,
+            grow=GROWTHS if first is None else 0,
+            melt=int(first is None and index % ROUND == 1 and self.problem.n <= SMALL),
             noise=0.0 if index % ROUND == 0 else 0.5,
-            hot=HOT,
+            hot=HOT_LARGE if self.problem.n > LARGE else HOT,
             cold=COLD,
             lns=LNS,
             seconds=self._seconds_left(),
@@ -245,8 +253,9 @@ class _Search:
 
         def chain(index: int) -> NDArray[np.float64]:
             seed, start = (self.seed << 20) + 2**19 + index, optima[index][1]
-            moves, cancel = int(n * (20 + math.sqrt(n))), ctypes.addressof(self._cancel)
-            return self.problem.marginals(seed, start, self.best[1], SAMPLES, moves, self._seconds_left(), cancel)
+            moves, cancel = n * 30, ctypes.addressof(self._cancel)
+            samples = min(SAMPLES, max(16, SAMPLE_MOVES // moves))
+            return self.problem.marginals(seed, start, self.best[1], samples, moves, self._seconds_left(), cancel)
 
         with ThreadPoolExecutor(max_workers=threads) as pool:
             shares = list(pool.map(chain, range(len(optima))))
@@ -277,12 +286,15 @@ class _Search:
         self.finished &= bool(report.finished)
         self.ends.append((report.energy, poses))
         if report.energy > self.best[0] + 1e-6:
-            self.best = (report.energy, poses)
+            self.best, self.settled = (report.energy, poses), report.settled
 
     def _enough(self) -> bool:
-        """Stopped from outside, or enough independent restarts found the same best energy."""
+        """Stopped from outside, or enough independent restarts found the same best energy; twice as many for a
+        small puzzle that the links leave in doubt, because there restarts often share a wrong optimum."""
         same = sum(energy > self.best[0] - 1e-3 for energy, _ in self.ends)
-        return not self.finished or same >= self.effort.agree
+        doubt = self.problem.n <= SMALL and self.settled < SURE
+        needed = self.effort.agree * (2 if doubt else 1)
+        return not self.finished or same >= needed
 
 
 def _check_start(start: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]], problem: CompiledProblem) -> Poses:

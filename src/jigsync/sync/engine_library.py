@@ -52,6 +52,7 @@ class Plan(ctypes.Structure):
         ("moves", c_int64),
         ("rounds", c_int32),
         ("grow", c_int32),
+        ("melt", c_int32),
         ("noise", c_float),
         ("hot", c_float),
         ("cold", c_float),
@@ -66,7 +67,13 @@ class Plan(ctypes.Structure):
 class Report(ctypes.Structure):
     """`Report` of api.c: how a restart ended."""
 
-    _fields_ = [("energy", c_double), ("moves", c_int64), ("accepted", c_int64), ("finished", c_int32)]
+    _fields_ = [
+        ("energy", c_double),
+        ("moves", c_int64),
+        ("accepted", c_int64),
+        ("settled", c_float),
+        ("finished", c_int32),
+    ]
 
 
 @cache

@@ -37,6 +37,7 @@ static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1
     int64_t batch = 512, batches = (moves + batch - 1) / batch;
     for (int64_t i = 0; i < batches; i++) {
         float t = t0 * powf(t1 / t0, batches > 1 ? (float)i / (float)(batches - 1) : 1.0f);
+        if (i % 16 == 0) focus(st);
         for (int64_t j = 0; j < batch; j++) st->accepted += MOVES[mix[rng_next(&st->rng) >> 56]](st, t);
         st->moves += batch;
         if (i % 8 == 7 && stopped(c, st)) return 0;
@@ -45,30 +46,66 @@ static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1
     return 1;
 }
 
+/* Share of the free cells that are not settled. */
+static float open_share(const State *st) {
+    const Problem *p = st->p;
+    int open = 0;
+    for (int i = 0; i < p->n_free; i++) open += !settled(st, p->free_cells[i]);
+    return (float)open / (float)(p->n_free ? p->n_free : 1);
+}
+
+/* The share of the planned work that a start deserves: a growth whose links are all sure is seldom to be bettered. */
+static float remaining_work(const State *st) {
+    float share = 4.0f * open_share(st), least = st->p->n_free < 64 ? 0.2f : 0.05f;
+    return share > 1.0f ? 1.0f : share < least ? least : share;
+}
+
+/* A short annealing of a rebuilt placement, from below the melting point. */
+static void touch_up(State *st, const uint8_t mix[MIX], int64_t moves, float t) {
+    for (int64_t j = 0; j < moves; j++) {
+        float now = t * (1.0f - 0.8f * (float)j / (float)moves);
+        st->accepted += MOVES[mix[rng_next(&st->rng) >> 56]](st, now);
+    }
+    st->moves += moves;
+}
+
+/* Moves a region, or everything by one, whatever it costs. */
+static void kick(State *st) {
+    int done = 0;
+    for (int i = 0; i < 20 && !done; i++)
+        done = rng_below(&st->rng, 3) ? move_component(st, 1e30f) : move_whole(st, 1e30f);
+}
+
 /* `rounds` steps of destroy, rebuild and polish, each kept by the Metropolis rule at temperature t. */
 static int search_neighbourhoods(State *st, Lns *w, const Control *c, int rounds, float t) {
     const Problem *p = st->p;
+    uint8_t mix[MIX];
     if (p->n_free < 2) return 1;
+    mix_moves(p, mix);
     for (int i = 0; i < rounds; i++) {
         double before = st->energy;
+        if (i % 16 == 0) focus(st);
         leave(st);
         memcpy(w->backup, st->code, (size_t)p->ncell * sizeof(int32_t));
         float noise = 0.5f * rng_unit(&st->rng);
-        switch (rng_below(&st->rng, 4)) {
+        switch (rng_below(&st->rng, 5)) {
             case 0:
                 lns_assignment(st, w, 4 + rng_below(&st->rng, MOST_CELLS - 4), t + noise);
                 break;
             case 1:
                 lns_regrow(st, w, noise);
                 break;
+            case 2:
+                kick(st);
+                break;
             default: {
                 int most = rng_below(&st->rng, 4) ? 30 : 30 + p->slots / 4;
                 lns_refill(st, w, 3 + rng_below(&st->rng, p->slots < most ? p->slots : most), noise);
             }
         }
+        touch_up(st, mix, p->n_free < 100 ? 20 * p->n_free : 2000, 0.7f * p->melting);
         for (int j = 0; j < 2 || (j < 8 && st->energy < before); j++)
             if (!lns_assignment(st, w, MOST_CELLS, 0.0f) && j > 1) break;
-        st->moves += 1;
         if (!accepts(st, (float)(st->energy - before), t)) {
             load_codes(st, w->backup);
             st->energy = before;

@@ -27,12 +27,13 @@ typedef struct {
 } Input;
 
 typedef struct {
-    int64_t moves;   /* annealing proposals */
-    int32_t rounds;  /* large-neighbourhood steps after annealing */
+    int64_t moves;   /* annealing proposals, fewer when the start is settled (remaining_work) */
+    int32_t rounds;  /* large-neighbourhood steps after annealing, likewise */
     int32_t grow;    /* start by the best of so many growths; 0: from the given poses, holes filled in order */
+    int32_t melt;    /* forget a growth that is far from settled and anneal from a random placement */
     float noise;     /* of growth */
-    float hot, cold; /* temperatures of annealing */
-    float lns;       /* temperature of large-neighbourhood search */
+    float hot, cold; /* temperatures of annealing, in melting points */
+    float lns;       /* temperature of large-neighbourhood search, likewise */
     double seconds;  /* time limit, <= 0 for none */
     const volatile int32_t *cancel;
     volatile double *progress_energy;
@@ -42,6 +43,7 @@ typedef struct {
 typedef struct {
     double energy;
     int64_t moves, accepted;
+    float settled;    /* share of cells that are surely linked to all their neighbours */
     int32_t finished; /* 0 when the time limit or a cancel ended the run */
 } Report;
 
@@ -137,13 +139,21 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
         fill_holes(st);
         restart_from_here(st);
         report->finished = 1;
-        if (ok && plan->moves) report->finished = anneal(st, &c, plan->moves, plan->hot, plan->cold);
+        float work = remaining_work(st);
+        if (plan->melt && work >= 1.0f) {
+            scramble(st);
+            restart_from_here(st);
+        }
+        int64_t moves = (int64_t)(work * (float)plan->moves);
+        int rounds = (int)ceilf(work * (float)plan->rounds);
+        if (ok && moves) report->finished = anneal(st, &c, moves, plan->hot * p->melting, plan->cold * p->melting);
         return_to_best(st);
-        if (ok && report->finished && plan->rounds)
-            report->finished = search_neighbourhoods(st, w, &c, plan->rounds, plan->lns);
+        if (ok && report->finished && rounds)
+            report->finished = search_neighbourhoods(st, w, &c, rounds, plan->lns * p->melting);
         return_to_best(st);
         write_poses(st, st->best, poses);
         report->energy = st->best_energy;
+        report->settled = 1.0f - open_share(st);
         report->moves = st->moves;
         report->accepted = st->accepted;
     }

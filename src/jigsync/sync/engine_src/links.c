@@ -64,6 +64,33 @@ static void links_top(Problem *p, const int64_t *indptr, const int32_t *indices,
     }
 }
 
+static int by_value(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* The temperature at which a placement melts: setting a fragment right wins two edges of contrast (best score of a
+ * side over an ordinary score) and gives up the choice among 4N poses, t = 2 contrast / log(4N). Temperatures of the
+ * searches are in units of it, so that they suit any measurer and size. scratch: (4n). */
+static float melting_point(const Problem *p, float *scratch) {
+    enum { DRAWS = 1024 };
+    int side_count = 4 * p->n, count = 0, draws = 0;
+    float ordinary[DRAWS], usual = p->floor;
+    Rng rng;
+    rng_seed(&rng, 1);
+    for (int s = 0; s < side_count; s++)
+        if (p->top_side[(int64_t)s * TOP] >= 0) scratch[count++] = p->top_score[(int64_t)s * TOP];
+    for (int i = 0; i < 4 * DRAWS && draws < DRAWS && p->dense; i++) {
+        int s = rng_below(&rng, side_count), t = rng_below(&rng, side_count);
+        if (may_touch(p, s, t)) ordinary[draws++] = score(p, s, t);
+    }
+    if (!count) return 1.0f;
+    qsort(scratch, (size_t)count, sizeof(float), by_value);
+    qsort(ordinary, (size_t)draws, sizeof(float), by_value);
+    if (draws) usual = ordinary[draws / 2];
+    return fmaxf(0.1f, 2.0f * (scratch[count / 2] - usual) / logf((float)(p->upright ? p->n : side_count) + 1.0f));
+}
+
 /* Entry e of a row that starts at `first` gets its link and sinks to its place by falling link. */
 static void links_sink(Problem *p, int64_t first, int64_t e, float link) {
     int32_t side = p->top_side[e];
@@ -220,6 +247,7 @@ static int problem_links(Problem *p, const int64_t *indptr, const int32_t *indic
              weight && gain && west && (p->link || !p->dense);
     if (ok) {
         links_top(p, indptr, indices, values, tail);
+        p->melting = melting_point(p, gain);
         links_match(p, tail, weight, u, next);
         for (int pass = 0; pass < LOOP_PASSES; pass++) {
             links_loops(p, gain, west);

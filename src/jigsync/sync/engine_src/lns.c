@@ -51,11 +51,10 @@ static float badness(const State *st, int cell) {
 
 /* The worst of a few random free cells. */
 static int bad_cell(State *st, int draws) {
-    const Problem *p = st->p;
-    int worst = p->free_cells[rng_below(&st->rng, p->n_free)];
+    int worst = some_cell(st);
     float most = badness(st, worst);
     for (int i = 1; i < draws; i++) {
-        int cell = p->free_cells[rng_below(&st->rng, p->n_free)];
+        int cell = some_cell(st);
         float bad = badness(st, cell);
         if (bad > most) {
             most = bad;
@@ -127,16 +126,21 @@ static int lns_assignment(State *st, Lns *w, int most, float noise) {
     return 1;
 }
 
-/* Empties about `count` cells around a bad one (or a window, or bad cells anywhere) and refills them best-first. */
+/* Empties about `count` cells, bad ones anywhere or a patch around one, or most of what is not settled, and refills
+ * them best-first. */
 static void lns_refill(State *st, Lns *w, int count, float noise) {
     const Problem *p = st->p;
-    int kept = 0, kind = rng_below(&st->rng, 3), removed = 0;
+    int kept = 0, kind = rng_below(&st->rng, 4), removed = 0;
     st->mark++;
     if (kind == 0) {
         while (removed < count) {
             st->stamp[bad_cell(st, 4)] = st->mark;
             removed++;
         }
+    } else if (kind == 3) {
+        int share = 1 + rng_below(&st->rng, 8);
+        for (int i = 0; i < st->n_active; i++)
+            if (rng_below(&st->rng, 8) < share) st->stamp[st->active[i]] = st->mark;
     } else {
         /* Breadth first from a bad cell; kind 2 prefers to spread over weak links. */
         st->queue[removed++] = bad_cell(st, 4);

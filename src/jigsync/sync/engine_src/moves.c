@@ -32,8 +32,7 @@ static int propose_changes(State *st, const Change *change, int count, float t) 
 
 static int move_turn(State *st, float t) {
     const Problem *p = st->p;
-    int cell = p->free_cells[rng_below(&st->rng, p->n_free)];
-    int code = st->code[cell];
+    int cell = some_cell(st), code = st->code[cell];
     if (fragment_of(code) == p->n || p->upright) return 0;
     int turned = (code & ~3) | ((code + 1 + rng_below(&st->rng, 3)) & 3);
     if (p->full) return propose_changes(st, &(Change){cell, turned}, 1, t);
@@ -110,10 +109,12 @@ static int exchange(State *st, int a, int b, int turns_into_a, float t) {
 
 static int move_swap(State *st, float t) {
     const Problem *p = st->p;
-    int a = p->free_cells[rng_below(&st->rng, p->n_free)];
-    int i = rng_below(&st->rng, p->n_free + st->n_pool);
-    if (i >= p->n_free) return exchange_pool(st, a, i - p->n_free, -1, t);
-    return exchange(st, a, p->free_cells[i], -1, t);
+    int a = some_cell(st);
+    if (st->n_pool) {
+        int i = rng_below(&st->rng, p->n_free + st->n_pool);
+        if (i >= p->n_free) return exchange_pool(st, a, i - p->n_free, -1, t);
+    }
+    return exchange(st, a, some_cell(st), -1, t);
 }
 
 static int pool_index(const State *st, int f) {
@@ -126,7 +127,7 @@ static int pool_index(const State *st, int f) {
  * Returns the cell, or -1; *code is g with the turns that make the two sides touch. */
 static int guided_place(State *st, int *code) {
     const Problem *p = st->p;
-    int cell = p->slot_cell[rng_below(&st->rng, p->slots)];
+    int cell = p->n_pinned ? p->slot_cell[rng_below(&st->rng, p->slots)] : some_cell(st);
     uint64_t bits = rng_next(&st->rng);
     int b = (int)(bits & 3), target = cell + p->offset[b];
     if (fragment_of(st->code[cell]) == p->n || p->cell_slot[target] < 0 || p->pinned_at[target] >= 0) return -1;

@@ -63,6 +63,7 @@ typedef struct {
     float *top_link;   /* log-probability that the two sides touch */
     float *link;       /* (4n + 4) x ld, the same for all pairs, with dense scores only */
     int32_t *pick;  /* (4n) x PICKS: partners repeated in proportion to how often a move should propose them */
+    float melting;         /* unit of temperature, see melting_point */
     float log_table[LOGS]; /* log of LOGS evenly spread numbers of (0, 1), for acceptance without libm */
     float *log_u;   /* (4n + 4) log u of links.c; also the log-probability that a side has no partner */
 } Problem;

@@ -147,7 +147,7 @@ static int move_component(State *st, float t) {
     static const float LEAST[8] = {-3.0f, -2.0f, -1.4f, -1.0f, -0.7f, -0.4f, -0.2f, -0.1f};
     const Problem *p = st->p;
     Rng *rng = &st->rng;
-    int start = p->free_cells[rng_below(rng, p->n_free)];
+    int start = some_cell(st);
     if (fragment_of(st->code[start]) == p->n) return 0;
     int most = 2 + rng_below(rng, p->slots < 40 ? p->slots : (rng_below(rng, 16) ? 40 : p->slots / 2));
     int count = component(st, start, LEAST[rng_below(rng, 8)], most);

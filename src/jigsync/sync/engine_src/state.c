@@ -13,6 +13,7 @@ static void state_free(State *st) {
     free(st->change);
     free(st->undo);
     free(st->queue);
+    free(st->active);
     free(st);
 }
 
@@ -38,13 +39,16 @@ static State *state_new(const Problem *p, uint64_t seed) {
     st->change = zeros(p->ncell, sizeof(Change));
     st->undo = zeros(p->ncell, sizeof(Change));
     st->queue = zeros(p->ncell, sizeof(int32_t));
+    st->active = zeros(p->slots, sizeof(int32_t));
     if (!st->code || !st->face || !st->cell_of || !st->pool || !st->best || !st->stamp || !st->set || !st->image ||
-        !st->change || !st->undo || !st->queue) {
+        !st->change || !st->undo || !st->queue || !st->active) {
         state_free(st);
         return NULL;
     }
     rng_seed(&st->rng, seed);
     for (int c = 0; c < p->ncell; c++) put(st, c, 4 * p->n);
+    memcpy(st->active, p->free_cells, (size_t)p->n_free * sizeof(int32_t));
+    st->n_active = p->n_free;
     return st;
 }
 
@@ -156,6 +160,38 @@ static void save_best(State *st) {
     st->unsaved = 0;
 }
 
+/* A cell is settled when it is surely linked to all its neighbours. */
+static int settled(const State *st, int cell) {
+    const Problem *p = st->p;
+    if (fragment_of(st->code[cell]) == p->n) return 0;
+    for (int b = 0; b < 4; b++) {
+        int other = cell + p->offset[b];
+        if (p->cell_slot[other] < 0) continue;
+        int s = st->face[4 * (int64_t)cell + b], t = st->face[4 * (int64_t)other + ((b + 2) & 3)];
+        if (link_of(p, s, t) < -0.1f) return 0;
+    }
+    return 1;
+}
+
+/* In large puzzles most fragments stand right early on. Proposals then begin at the others, most of the time. */
+static void focus(State *st) {
+    const Problem *p = st->p;
+    st->n_active = 0;
+    for (int i = 0; i < p->n_free; i++)
+        if (!settled(st, p->free_cells[i])) st->active[st->n_active++] = p->free_cells[i];
+    if (st->n_active < 16 || p->n_free < 64) {
+        memcpy(st->active, p->free_cells, (size_t)p->n_free * sizeof(int32_t));
+        st->n_active = p->n_free;
+    }
+}
+
+/* A random free cell: an active one, or any one out of 16 times. */
+static inline int some_cell(State *st) {
+    uint64_t bits = rng_next(&st->rng);
+    if (bits & 15) return st->active[((bits >> 32) * (uint64_t)st->n_active) >> 32];
+    return st->p->free_cells[((bits >> 32) * (uint64_t)st->p->n_free) >> 32];
+}
+
 /* Called before a placement that may be the best one is left. */
 static inline void leave(State *st) {
     if (st->unsaved) save_best(st);
@@ -220,5 +256,22 @@ static void fill_holes(State *st) {
         while (slot < p->slots && fragment_of(st->code[p->slot_cell[slot]]) < p->n) slot++;
         if (slot == p->slots) return;
         put(st, p->slot_cell[slot], 4 * st->pool[--st->n_pool]);
+    }
+}
+
+/* Any placement: the free cells' fragments in random order with random turns, the pool drawn from too. */
+static void scramble(State *st) {
+    const Problem *p = st->p;
+    for (int i = 0; i < p->n_free; i++) {
+        int a = p->free_cells[i], b = p->free_cells[i + rng_below(&st->rng, p->n_free - i)];
+        int code = (st->code[b] & ~3) | (p->upright ? 0 : rng_below(&st->rng, 4));
+        put(st, b, st->code[a]);
+        put(st, a, code);
+        if (!st->n_pool) continue;
+        int at = rng_below(&st->rng, p->n_free + st->n_pool) - p->n_free;
+        if (at < 0 || fragment_of(code) == p->n) continue;
+        put(st, a, 4 * st->pool[at]);
+        st->pool[at] = fragment_of(code);
+        st->cell_of[fragment_of(code)] = -1;
     }
 }

@@ -20,6 +20,9 @@ typedef struct {
     double best_energy;
     int unsaved; /* the current placement is the best one and not yet copied to `best` */
 
+    int32_t *active; /* free cells that are not settled, where proposals begin; see focus */
+    int n_active;
+
     /* Scratch of moves that change many cells. */
     int32_t *stamp; /* (ncell) == mark when a cell is part of the current set */
     int32_t mark;
