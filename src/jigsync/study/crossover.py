@@ -119,7 +119,7 @@ def run_sweep(
         verdict=_verdict(found, missing, network, rng),
         settings={
             "puzzles": puzzles,
-            "pictures": len(pictures),
+            "pictures": min(len(pictures), puzzles),
             "images": "bundled" if images is None else "a folder",
             "cell": cell,
             "seed": seed,
