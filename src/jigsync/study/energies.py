@@ -163,12 +163,12 @@ def _verdict(
         f" with masks of another process, which ours only imitate in form; {same}. What can be compared is the pattern."
         f" Taken the paper's way, the seam scores {_two(summed)} here (paper: 16.7 % and 33.2 %); with the paper's band"
         f" formula taken literally, unmirrored, {_two(literal)}. Against the former, in points on the same puzzles, the"
-        f" same cue read along the contour and calibrated changes AA by {_points(seam[0])} and SRA by {_points(seam[1])},"
-        f" all boundary cues together by {_points(every[0])} and {_points(every[1])}: {_two(best)},"
+        f" same cue read along the contour and calibrated changes AA by {_points(seam[0])} and SRA by"
+        f" {_points(seam[1])}, all boundary cues together by {_points(every[0])} and {_points(every[1])}: {_two(best)},"
         f" {100 * best['PA']:.1f} % perfect. So here the paper's way {'may be' if weak else 'is not'} the best that"
         " training-free cues do. Raw sums reward placements that hide costly sides at the rim, where nothing touches"
-        f" them: in the found placements those sides are {summed['rim']:.2f} times as costly as in the true ones, which is"
-        " one way in which neighbours come out right in the wrong slots."
+        f" them: in the found placements those sides are {summed['rim']:.2f} times as costly as in the true ones, which"
+        " is one way in which neighbours come out right in the wrong slots."
     )
     if missing:
         return f"{text} The content rows were left out: {missing}"
@@ -210,7 +210,8 @@ def _plot(rows: list[dict[str, Any]], path: Path) -> None:
             axis.plot(range(len(PAPER)), paper, "kx", markersize=7, label="paper, GAP-3")
             ticks = [name.replace("+", "\n+ ").replace("-", "-\n") for name in names]
             axis.set_xticks(range(len(names)), ticks, fontsize=8)
-            axis.set(title=f"{measure}, per cent{network}", ylim=(0, None))
+            axis.set(title=f"{measure}, per cent{network}")
+        axes[0].set_ylim(bottom=0)
         axes[0].axhline(100 * CHANCE_AA, color="#555555", linestyle=":", lw=1.2)
         axes[0].text(len(PAPER) + 0.45, 100 * CHANCE_AA + 1, "chance", ha="center", fontsize=8, color="#555555")
         handles, labels = axes[0].get_legend_handles_labels()
