@@ -1,0 +1,89 @@
+"""Every move of the compiled decoder keeps the energy, the constraints and the permutation right."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from engine_reference import Case, make_case
+
+from jigsync.puzzle import Grid
+from jigsync.study.planted import plant, true_pairs
+from jigsync.sync.engine_library import FUZZ_KINDS, Plan
+from jigsync.sync.engine_problem import CompiledProblem, poses_of
+
+CASES = {
+    "3x4": {"grid": Grid(3, 4)},
+    "holes": {"grid": Grid(3, 4), "missing": 2, "unary": True},
+    "pool": {"grid": Grid(4, 3), "extra": 5, "unary": True, "pinned": True},
+    "upright": {"grid": Grid(4, 4), "upright": True, "unary": True, "pinned": True},
+    "sparse pool": {"grid": Grid(4, 5), "extra": 3, "keep": 4, "pinned": True},
+    "sparse upright holes": {"grid": Grid(4, 5), "missing": 3, "upright": True, "keep": 4, "unary": True},
+    "full": {"grid": Grid(3, 4), "extra": 2, "unary": True, "pinned": True, "full": True},
+    "full holes": {"grid": Grid(5, 4), "missing": 2, "pinned": True, "full": True},
+    "one row": {"grid": Grid(1, 6)},
+    "larger than the focus": {"grid": Grid(8, 9)},
+}
+
+
+@cache
+def case_of(name: str) -> Case:
+    return make_case(name, seed=len(name), **CASES[name])
+
+
+@pytest.mark.parametrize("kind", FUZZ_KINDS)
+@pytest.mark.parametrize("name", CASES)
+def test_moves_keep_energy_and_constraints(name: str, kind: str) -> None:
+    case = case_of(name)
+    problem, n = case.compiled(), case.planted.scores.n
+    count = 60 if kind in ("assignment", "refill", "regrow") else 600
+    # Cold from a grown placement (few are accepted, components are large), then hot from anywhere.
+    grown, _ = problem.run(1, Plan(grow=2))
+    for start, temperature in ((grown, 0.5), (np.full(n, -1, dtype=np.int32), 60.0)):
+        poses, _, (incremental, scratch, best) = problem.fuzz(7, kind, count, temperature, start)
+        expected = case.energy(poses)
+        assert scratch == pytest.approx(expected, abs=2e-3)
+        assert incremental == pytest.approx(expected, abs=2e-2)
+        assert best >= scratch - 2e-2
+        slots = poses[poses >= 0] >> 2
+        assert len(set(slots)) == len(slots) == min(case.planted.grid.size, n - len(case.excluded))
+        assert all(poses[f] == 4 * slot + turns for f, (slot, turns) in case.pins.items())
+        assert all(poses[f] == -1 for f in case.excluded)
+        if case.upright:
+            assert not (poses[poses >= 0] & 3).any()
+
+
+@pytest.mark.parametrize("kind", FUZZ_KINDS)
+def test_moves_do_move(kind: str) -> None:
+    case = case_of("3x4")
+    problem = case.compiled()
+    # Only a grown placement has components of sure links.
+    start = problem.run(1, Plan(grow=2))[0] if kind == "component" else np.arange(0, 48, 4, dtype=np.int32)
+    poses, _, _ = problem.fuzz(3, kind, 200, 60.0, start)
+    assert (poses != start).any()
+
+
+def test_energy_of_a_given_placement() -> None:
+    for name in CASES:
+        case = case_of(name)
+        if case.pins:
+            continue
+        poses = poses_of(case.planted.slots, case.planted.turns)
+        assert case.compiled().energy(poses) == pytest.approx(case.energy(poses), abs=2e-3)
+
+
+def test_links_beat_the_first_choice() -> None:
+    planted = plant(Grid(8, 7), 0.6, np.random.default_rng(5))
+    side, link = CompiledProblem(planted.scores, planted.grid).links()
+    raw = planted.scores.to_dense().copy()
+    own = np.arange(len(raw)) // 4
+    raw[own[:, None] == own[None, :]] = -np.inf
+    pairs = true_pairs(planted.grid, planted.slots, planted.turns)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    first = np.mean(raw.argmax(axis=1)[both[:, 0]] == both[:, 1])
+    linked = np.mean(side[both[:, 0], 0] == both[:, 1])
+    assert 0.5 < first < 0.75
+    assert linked > first + 0.2
+    assert (np.diff(link, axis=1)[side[:, 1:] >= 0] <= 0).all()
+    assert link.max() <= 0

@@ -1,0 +1,259 @@
+"""solve_map: proven optima where all placements can be tried, constraints, determinism, limits."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from engine_reference import Case, make_case
+from numpy.typing import NDArray
+
+from jigsync import z4
+from jigsync.errors import OptionError
+from jigsync.measure.sides import SideScores, side_at
+from jigsync.puzzle import Grid
+from jigsync.solvers.native import branch_and_bound
+from jigsync.study.planted import Planted, plant, sparsify
+from jigsync.sync.engine import MapResult, solve_map
+from jigsync.sync.engine_problem import poses_of
+
+
+def solve(case: Case, **options: object) -> MapResult:
+    return solve_map(case.planted.scores, case.planted.grid, **case.options, **options)  # type: ignore[arg-type]
+
+
+def right(planted: Planted, result: MapResult) -> float:
+    """Share of fragments placed right in the best gauge."""
+    grid, best = planted.grid, 0.0
+    cells = np.stack([planted.slots // grid.cols, planted.slots % grid.cols], axis=-1)
+    for turns in range(4):
+        if grid.turned(turns) == grid:
+            row, col = z4.turn_cells(cells, grid.shape, turns).T
+            hit = (row * grid.cols + col == result.slots) & ((planted.turns + turns) % 4 == result.turns)
+            best = max(best, float(hit[planted.slots >= 0].mean()))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_2x2_is_the_best_of_all_placements(seed: int) -> None:
+    case = make_case("2x2", Grid(2, 2), seed, unary=seed % 2 == 0, full=seed % 3 == 0)
+    best = max(
+        case.energy(poses_of(np.array(slots), np.array(turns)))
+        for slots in itertools.permutations(range(4))
+        for turns in itertools.product(range(4), repeat=4)
+    )
+    assert solve(case, seed=seed).energy == pytest.approx(best, abs=2e-3)
+
+
+def test_3x3_upright_is_the_best_of_all_9_factorial() -> None:
+    grid = Grid(3, 3)
+    orders = np.array(list(itertools.permutations(range(9))), dtype=np.int8)  # fragment at every slot
+    for seed in range(12):
+        planted = plant(grid, 0.4, np.random.default_rng(seed), upright=True)
+        dense = planted.scores.to_dense()
+        total = np.zeros(len(orders), dtype=np.float32)
+        for slot in range(9):
+            row, col = grid.cell(slot)
+            for bearing in (z4.E, z4.S):
+                d_row, d_col = z4.bearing_offset(bearing)
+                if grid.contains(row + d_row, col + d_col):
+                    facing = dense[side_at(0, 0, bearing) :: 4, side_at(0, 0, bearing + 2) :: 4]
+                    total += facing[orders[:, slot], orders[:, grid.slot(row + d_row, col + d_col)]]
+        result = solve_map(planted.scores, grid, upright=True, seed=seed)
+        assert result.energy == pytest.approx(float(total.max()), abs=2e-3)
+
+
+@pytest.mark.parametrize("grid", [Grid(2, 3), Grid(3, 3)])
+def test_turned_is_the_optimum_that_branch_and_bound_proves(grid: Grid) -> None:
+    for seed in range(8):
+        planted = plant(grid, 0.5, np.random.default_rng(100 + seed))
+        n = planted.scores.n
+        allowed = np.full((n, grid.size), 15, dtype=np.uint8)
+        result = solve_map(planted.scores, grid, seed=seed)
+        # A floor a little below what was found: the bound then only has to prove that nothing is above it.
+        proof = branch_and_bound(planted.scores.to_dense(), grid, allowed, result.energy + 1e-2, lambda *_: True)
+        assert proof.finished
+        assert proof.fragments is None, f"seed {seed}: there is a better placement than {result.energy}"
+
+
+@pytest.mark.parametrize(("grid", "q"), [(Grid(5, 5), 0.7), (Grid(4, 6), 0.75), (Grid(10, 10), 0.8)])
+def test_planted_puzzles_are_solved(grid: Grid, q: float) -> None:
+    planted = plant(grid, q, np.random.default_rng(3))
+    result = solve_map(planted.scores, grid, seed=1)
+    assert result.finished
+    assert right(planted, result) == 1.0
+    assert result.marginals.min() > 0.5
+    assert result.starts >= 2
+    assert result.moves > 0
+
+
+def test_same_for_any_number_of_threads() -> None:
+    planted = plant(Grid(4, 5), 0.45, np.random.default_rng(8))
+    answers = [solve_map(planted.scores, planted.grid, seed=5, threads=threads, effort=0.3) for threads in (1, 2, 3)]
+    for other in answers[1:]:
+        assert other.energy == answers[0].energy
+        assert other.starts == answers[0].starts
+        np.testing.assert_array_equal(other.slots, answers[0].slots)
+        np.testing.assert_array_equal(other.turns, answers[0].turns)
+        np.testing.assert_array_equal(other.marginals, answers[0].marginals)
+
+
+@pytest.mark.parametrize("upright", [False, True])
+def test_sparse_is_dense_with_a_floor(upright: bool) -> None:
+    grid = Grid(4, 5)
+    planted = plant(grid, 0.7, np.random.default_rng(4), upright=upright)
+    sparse = sparsify(planted.scores.to_dense(), 6)
+    dense = SideScores(sparse.n, dense=sparse.to_dense())
+    energies = [solve_map(scores, grid, upright=upright, seed=2).energy for scores in (sparse, dense)]
+    assert energies[0] == pytest.approx(energies[1], abs=2e-3)
+
+
+def test_holes_and_extra_fragments() -> None:
+    grid = Grid(4, 5)
+    missing = plant(grid, 0.9, np.random.default_rng(1), missing=2)
+    result = solve_map(missing.scores, grid, seed=1)
+    assert len(set(result.slots)) == 18
+    assert (result.slots >= 0).all()
+    extra = plant(grid, 0.9, np.random.default_rng(2), extra=3)
+    result = solve_map(extra.scores, grid, seed=1)
+    assert right(extra, result) == 1.0
+    assert set(np.flatnonzero(result.slots < 0)) == set(np.flatnonzero(extra.slots < 0))
+    assert (result.marginals[result.slots < 0] == 0).all()
+    assert (result.turns[result.slots < 0] == 0).all()
+
+
+def test_pins_fix_the_gauge_and_excluded_fragments_stay_out() -> None:
+    planted = plant(Grid(5, 5), 0.85, np.random.default_rng(6), extra=2)
+    inside = np.flatnonzero(planted.slots >= 0)
+    pin = {int(inside[3]): (int(planted.slots[inside[3]]), int(planted.turns[inside[3]]))}
+    out = int(inside[7])
+    result = solve_map(planted.scores, planted.grid, pins=pin, excluded=[out], seed=1)
+    same = (result.slots == planted.slots) & (result.turns == planted.turns)
+    assert result.slots[out] == -1
+    assert same[inside].sum() == 24  # no best of four gauges here: the pin decides it
+    assert (result.slots >= 0).sum() == 25
+
+
+def test_unary_terms_fix_the_gauge() -> None:
+    planted = plant(Grid(4, 4), 0.8, np.random.default_rng(7))
+    unary = np.zeros((16, 4), dtype=np.float32)
+    unary[np.arange(16), planted.turns] = 0.3
+    result = solve_map(planted.scores, planted.grid, unary_turns=unary, seed=3)
+    np.testing.assert_array_equal(result.turns, planted.turns)
+    np.testing.assert_array_equal(result.slots, planted.slots)
+    cells = np.zeros((16, 16), dtype=np.float32)
+    cells[np.arange(16), planted.slots] = 0.3
+    result = solve_map(planted.scores, planted.grid, unary_cells=cells, seed=3)
+    np.testing.assert_array_equal(result.slots, planted.slots)
+
+
+def test_a_start_is_not_made_worse() -> None:
+    planted = plant(Grid(5, 6), 0.35, np.random.default_rng(9))
+    long = solve_map(planted.scores, planted.grid, seed=1)
+    short = solve_map(planted.scores, planted.grid, seed=2, start=(long.slots, long.turns), effort=0.01)
+    assert short.energy >= long.energy - 1e-3
+    partial = np.where(np.arange(30) % 3 == 0, -1, long.slots)
+    filled = solve_map(planted.scores, planted.grid, seed=2, start=(partial, long.turns), effort=0.01)
+    assert (filled.slots >= 0).all()
+
+
+def test_marginals_tell_what_can_be_exchanged() -> None:
+    planted = plant(Grid(4, 4), 0.95, np.random.default_rng(2))
+    a, b = 3, 11
+    dense = planted.scores.to_dense().copy()
+    # Fragment b becomes a copy of a in the turns in which they stand, so that the two can stand for each other.
+    turn = int(planted.turns[a] - planted.turns[b])
+    for bearing in range(4):
+        source, copy = 4 * a + bearing, 4 * b + (bearing + turn) % 4
+        mean = (dense[source] + dense[copy]) / 2
+        dense[source] = dense[copy] = mean
+        dense[:, source] = dense[:, copy] = mean
+    for i in range(16):
+        dense[4 * i : 4 * i + 4, 4 * i : 4 * i + 4] = 0
+    result = solve_map(SideScores(16, dense=dense), planted.grid, seed=1)
+    others = np.delete(result.marginals, [a, b])
+    assert others.mean() > 0.9
+    assert 0.2 < result.marginals[a] < 0.8
+    assert 0.2 < result.marginals[b] < 0.8
+
+
+def test_progress_and_cancel() -> None:
+    planted = plant(Grid(12, 12), 0.3, np.random.default_rng(1))
+    seen: list[tuple[float, float]] = []
+
+    def stop(energy: float, share: float) -> bool:
+        seen.append((energy, share))
+        return len(seen) < 3
+
+    result = solve_map(planted.scores, planted.grid, progress=stop, effort=100)
+    assert not result.finished
+    assert len(seen) >= 3
+    assert all(0 <= share <= 1 for _, share in seen)
+    assert result.energy >= max(energy for energy, _ in seen[:3]) - 1e-2
+    assert (result.slots >= 0).all()
+
+
+def test_an_exception_in_progress_ends_the_search() -> None:
+    planted = plant(Grid(12, 12), 0.3, np.random.default_rng(1))
+
+    def fail(energy: float, share: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        solve_map(planted.scores, planted.grid, progress=fail, effort=100)
+
+
+def test_time_limit_cuts_the_work() -> None:
+    planted = plant(Grid(12, 12), 0.3, np.random.default_rng(1))
+    result = solve_map(planted.scores, planted.grid, time_limit=0.3, effort=1e4)  # hours without the limit
+    assert not result.finished
+    assert (result.slots >= 0).all()
+
+
+def test_smallest_puzzles() -> None:
+    one = SideScores(1, dense=np.zeros((4, 4), dtype=np.float32))
+    assert solve_map(one, Grid(1, 1)).slots.tolist() == [0]
+    assert solve_map(one, Grid(2, 2)).energy == 0
+    two = plant(Grid(1, 2), 0.9, np.random.default_rng(0))
+    assert sorted(solve_map(two.scores, two.grid).slots) == [0, 1]
+    assert solve_map(two.scores, two.grid, excluded=[0, 1]).slots.tolist() == [-1, -1]
+    both = solve_map(two.scores, two.grid, pins={0: (1, 2), 1: (0, 3)})
+    assert both.slots.tolist() == [1, 0]
+    assert both.turns.tolist() == [2, 3]
+
+
+def _dense(n: int) -> NDArray[np.float32]:
+    return np.zeros((4 * n, 4 * n), dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"pins": {5: (0, 0)}}, "fragments 0 to 3"),
+        ({"pins": {1: (4, 0)}}, "slots 0 to 3"),
+        ({"pins": {1: (0, 4)}}, "turns"),
+        ({"pins": {1: (0, 1)}, "upright": True}, "0 turns when upright"),
+        ({"pins": {1: (0, 1), 2: (0, 0)}}, "both pinned"),
+        ({"pins": {1: (0, 1)}, "excluded": [1]}, "not excluded"),
+        ({"excluded": [9]}, "excluded"),
+        ({"effort": 0.0}, "effort"),
+        ({"threads": 0}, "threads"),
+        ({"time_limit": 0.0}, "time_limit"),
+        ({"unary_turns": np.zeros((3, 4))}, "unary_turns"),
+        ({"unary_cells": np.full((4, 4), np.nan)}, "finite"),
+        ({"start": (np.array([0, 0, 1, 2]), np.zeros(4))}, "different slots"),
+        ({"start": (np.zeros(3), np.zeros(3))}, "length 4"),
+        ({"full": (np.zeros((4, 4, 2)), np.full((3, 3, 4, 4), 2))}, "below R"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, object], says: str) -> None:
+    with pytest.raises(OptionError, match=says):
+        solve_map(SideScores(4, dense=_dense(4)), Grid(2, 2), **options)  # type: ignore[arg-type]
+
+
+def test_infinite_scores_are_refused() -> None:
+    dense = _dense(4)
+    dense[0, 5] = -np.inf
+    with pytest.raises(OptionError, match="finite"):
+        solve_map(SideScores(4, dense=dense), Grid(2, 2))
