@@ -7,10 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 from engine_reference import Case, make_case
+from scipy.optimize import linear_sum_assignment
 
+from jigsync import z4
 from jigsync.puzzle import Grid
 from jigsync.study.planted import plant, true_pairs
-from jigsync.sync.engine_library import FUZZ_KINDS, Plan
+from jigsync.sync.engine_library import FUZZ_KINDS, Plan, library
 from jigsync.sync.engine_problem import CompiledProblem, poses_of
 
 CASES = {
@@ -62,6 +64,65 @@ def test_moves_do_move(kind: str) -> None:
     start = problem.run(1, Plan(grow=2))[0] if kind == "component" else np.arange(0, 48, 4, dtype=np.int32)
     poses, _, _ = problem.fuzz(3, kind, 200, 60.0, start)
     assert (poses != start).any()
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(1, 1), (7, 7), (20, 31), (60, 60)])
+def test_linear_assignment_is_optimal(rows: int, cols: int) -> None:
+    rng = np.random.default_rng(rows)
+    for scale in (1.0, 50.0):
+        value = np.round(rng.normal(size=(rows, cols)) * scale, 1).astype(np.float32)  # with ties
+        chosen = np.empty(rows, dtype=np.int32)
+        assert library().jig_assign(value.ctypes.data, rows, cols, chosen.ctypes.data)
+        assert len(set(chosen)) == rows
+        best = value[linear_sum_assignment(value, maximize=True)].sum()
+        assert value[np.arange(rows), chosen].sum() == pytest.approx(best, rel=1e-5)
+
+
+def test_assignment_ends_where_no_exact_assignment_is_better() -> None:
+    case = make_case("5x4", Grid(5, 4), 11, unary=True)
+    problem, grid = case.compiled(), case.planted.grid
+    start = poses_of(np.arange(20), np.arange(20) % 4)
+    poses, _, (energy, _, _) = problem.fuzz(2, "assignment", 400, 0.0, start)
+    at = {int(pose) >> 2: i for i, pose in enumerate(poses)}
+    for colour in (0, 1):
+        slots = [slot for slot in range(20) if sum(grid.cell(slot)) % 2 == colour]
+        value = np.zeros((len(slots), len(slots)))
+        for i, slot in enumerate(slots):
+            for j, other in enumerate(slots):
+                tried = poses.copy()
+                tried[[at[k] for k in slots]] = -1
+                alone = case.energy(tried)
+                value[i, j] = -np.inf
+                for turns in range(4):
+                    tried[at[other]] = 4 * slot + turns
+                    value[i, j] = max(value[i, j], case.energy(tried) - alone)
+        row, col = linear_sum_assignment(value, maximize=True)
+        assert alone + value[row, col].sum() == pytest.approx(energy, abs=5e-3)
+
+
+def test_what_a_block_displaces_stays_whole() -> None:
+    """A turned block and the region it displaces move by inverse motions, each as a whole."""
+    case = make_case("6x6", Grid(6, 6), 1)
+    problem, grid = case.compiled(), case.planted.grid
+    start = poses_of(np.arange(36), np.zeros(36, dtype=np.int64))
+    turned = 0
+    for seed in range(300):
+        poses, _, _ = problem.fuzz(seed, "block", 1, 1e9, start)
+        moved: dict[tuple[int, int, int], tuple[set[int], set[int]]] = {}  # motion -> slots from and to
+        for slot in np.flatnonzero(poses != start):
+            d_turns, to = int(poses[slot]) & 3, int(poses[slot]) >> 2
+            x, y = z4.act(d_turns, np.array(grid.cell(int(slot))[::-1]))
+            row, col = grid.cell(to)
+            motion = moved.setdefault((d_turns, row - int(y), col - int(x)), (set(), set()))
+            motion[0].add(int(slot))
+            motion[1].add(to)
+        apart = len(moved) > 1 and any(a[1] == b[0] for a in moved.values() for b in moved.values() if a is not b)
+        if apart:
+            (a, *_), (b, *_) = moved
+            assert len(moved) == 2
+            assert (a + b) % 4 == 0
+            turned += a % 2
+    assert turned > 10
 
 
 def test_energy_of_a_given_placement() -> None:

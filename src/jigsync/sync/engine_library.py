@@ -114,6 +114,8 @@ def library() -> Any:
         c_void_p,
     ]
     lib.jig_marginals.restype = c_int64
+    lib.jig_assign.argtypes = [c_void_p, c_int32, c_int32, c_void_p]
+    lib.jig_assign.restype = c_int32
     lib.jig_fuzz.argtypes = [c_void_p, c_uint64, c_int32, c_int64, c_float, c_void_p, c_void_p]
     lib.jig_fuzz.restype = c_int64
     return lib

@@ -175,6 +175,15 @@ API int64_t jig_marginals(const Problem *p, uint64_t seed, const int32_t *poses,
     return made;
 }
 
+/* For tests: assign_most. Returns 0 when memory ran out. */
+API int32_t jig_assign(const float *value, int32_t rows, int32_t cols, int32_t *col_of) {
+    Assigner a;
+    int ok = assigner_new(&a, rows, cols);
+    if (ok) assign_most(&a, value, rows, cols, col_of);
+    assigner_free(&a);
+    return ok;
+}
+
 /* For tests: `count` proposals of one kind at temperature t from poses, which are replaced by where it ends.
  * kind: the order of MOVES, then assignment, refill, regrow, sample. energies: incremental, from scratch, best kept. */
 API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t count, float t, int32_t *poses,
