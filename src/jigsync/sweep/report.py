@@ -123,7 +123,12 @@ def report_table(report: Report) -> Table:
     from rich.box import SIMPLE
     from rich.table import Table
 
-    table = Table(title=f"Corpus report (shares from the {report.source})", box=SIMPLE, padding=(0, 1, 0, 0), caption_justify="left")
+    table = Table(
+        title=f"Corpus report (shares from the {report.source})",
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        caption_justify="left",
+    )
     table.add_column("part", no_wrap=True)
     for name in ("images", "puzzles", "fragments", "measured", "blank", "gradient", "flagged"):
         table.add_column(name, justify="right")
