@@ -7,14 +7,18 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Yields report(what, done, total); each new `what` gets its own bar."""
+def progress_bar(period: float = 30.0) -> Iterator[Callable[[str, int, int], None]]:
+    """Yields report(what, done, total); each new `what` gets its own bar.
+
+    The time left is told from the speed of the last `period` seconds.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    shown = console.is_terminal
+    with Progress(*columns, console=console, disable=not shown, speed_estimate_period=period) as progress:
         tasks: dict[str, TaskID] = {}
 
         def report(what: str, done: int, total: int) -> None:

@@ -6,7 +6,6 @@ kind when a `manifest.csv` with the columns file and kind lies beside their fold
 
 from __future__ import annotations
 
-import csv
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from jigsync.puzzle import Grid
 from jigsync.study.cues import pictures_of
 from jigsync.study.figure import COLOURS, figure
 from jigsync.study.intervals import Interval, bootstrap_mean
+from jigsync.study.kinds import kinds_of
 from jigsync.study.result import Compared, Progress, StudyResult
 from jigsync.study.score import score
 from jigsync.sweep.generate import cut_picture
@@ -34,7 +34,6 @@ SIZES: Final = ((3, 128), (5, 128), (10, 64))
 PICTURES: Final = 24
 """Taken from a folder unless --full; evenly spaced."""
 GOAL: Final = 0.98
-NO_KIND: Final = "pictures"
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,6 @@ def run_task(task: Task) -> dict[str, Any]:
         "right_grid": solution.grid == truth.grid,
         "seconds": seconds,
     }
-
-
-def kinds_of(pictures: Sequence[Path]) -> dict[Path, str]:
-    """Every picture's kind, from the manifest.csv in its folder's parent, or in the folder; NO_KIND without one."""
-    found: dict[str, str] = {}
-    for folder in dict.fromkeys(folder for picture in pictures for folder in (picture.parent, picture.parent.parent)):
-        manifest = folder / "manifest.csv"
-        if manifest.is_file():
-            with manifest.open(encoding="utf-8", newline="") as lines:
-                rows = [row for row in csv.DictReader(lines) if row.get("file") and row.get("kind")]
-            found |= {str((folder / row["file"]).resolve()): row["kind"] for row in rows}
-    return {picture: found.get(str(picture.resolve()), NO_KIND) for picture in pictures}
 
 
 def run(full: bool, workers: int, seed: int, progress: Progress, images: Path | None = None) -> StudyResult:

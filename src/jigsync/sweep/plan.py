@@ -107,7 +107,7 @@ def plan_sweep(
     _check_out(target, request)
     if (target / SWEEP_FILE).is_file():
         return load_sweep(target)
-    found, skipped = _scan(pictures, workers, progress)
+    found, skipped = usable_pictures(pictures, workers, progress)
     if not found:
         raise InputError(f"None of the {len(pictures)} pictures in '{source}' can be used: {skipped[0].reason}")
     rows = plan_rows(
@@ -147,7 +147,7 @@ def _check_out(target: Path, request: dict[str, Any]) -> None:
             raise OptionError(f"The output folder '{target}' holds another sweep (other {differs[0]}): name a new one.")
 
 
-def _scan(
+def usable_pictures(
     pictures: Sequence[Path], workers: int, progress: Progress | None
 ) -> tuple[list[tuple[str, str]], list[Skipped]]:
     """Hashes every picture and tries to decode it: ((name, sha256) of the usable ones, the others)."""

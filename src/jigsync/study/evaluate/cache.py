@@ -1,0 +1,170 @@
+"""The folder of an evaluation: predictions as they come, and everything scores are computed from.
+
+    RUN/eval.json                                    what was asked for last
+    RUN/puzzles.jsonl                                its puzzles, one a line
+    RUN/truths/<puzzle>.json                         truth.json of every puzzle
+    RUN/predictions/<puzzle>/<method>-<key>.jsonl    a line about the answer, then one row a fragment
+    RUN/claims/<puzzle>.lock                         held by the process that works on it
+
+<puzzle> ends in a hash of all that the puzzle depends on, <key> is one of all that the prediction depends on, so a
+changed configuration has another name and finds nothing. Files are whole or absent. A claim is a lock that falls with
+its process, however it ends; it saves double work and nothing rests on it, for two that work on the same puzzle write
+the same file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from jigsync.errors import FormatError
+from jigsync.io.files import read_jsonl, write_jsonl
+from jigsync.io.schema import Node
+from jigsync.io.solution_file import parse_solution, solution_json
+from jigsync.io.truth_file import load_truth, save_truth
+from jigsync.placement import Solution
+from jigsync.study.evaluate.fingerprint import digest, method_identity
+from jigsync.study.evaluate.plan import Method, Spec
+from jigsync.truth import Truth
+
+FORMAT: Final = "jigsync-prediction/1"
+REQUEST_FILE: Final = "eval.json"
+PUZZLES_FILE: Final = "puzzles.jsonl"
+KEY_DIGITS: Final = 24
+
+Outcome = Literal["answered", "refused", "crashed"]
+"""refused: the solver does not take such puzzles; crashed: a defect, counted as a failed answer."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """How the solvers are run.
+
+    Attributes:
+        known_grid: tell them rows and cols.
+        time_limit: seconds a puzzle, or None.
+        methods: every method with what its answers depend on, `fingerprint.method_identity`.
+    """
+
+    methods: Mapping[Method, Mapping[str, Any]]
+    known_grid: bool = False
+    time_limit: float | None = None
+
+    @classmethod
+    def of(cls, methods: tuple[Method, ...], known_grid: bool = False, time_limit: float | None = None) -> Config:
+        """With the code as it is now."""
+        identities = {method: method_identity(method.solver, method.measurer) for method in methods}
+        return cls(identities, known_grid, time_limit)
+
+    def key(self, spec: Spec, method: Method) -> str:
+        """A hash of all that a prediction depends on."""
+        asked = {"known_grid": self.known_grid, "time_limit": self.time_limit, "upright": spec.upright}
+        return digest({"puzzle": spec.name, "seed": spec.seed, **asked, "method": self.methods[method]})[:KEY_DIGITS]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A method's answer to a puzzle.
+
+    Attributes:
+        seconds: measuring and solving.
+        measured: seconds of them for measuring.
+        threads: that the solver had.
+    """
+
+    solution: Solution
+    outcome: Outcome
+    seconds: float
+    measured: float
+    threads: int
+
+
+class Cache:
+    """The predictions of an evaluation, on disk."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, spec: Spec, method: Method, config: Config) -> Path:
+        """The file of a prediction."""
+        return self.root / "predictions" / spec.name / f"{method.label}-{config.key(spec, method)}.jsonl"
+
+    def truth_path(self, spec: Spec) -> Path:
+        """The file of a puzzle's truth."""
+        return self.root / "truths" / f"{spec.name}.json"
+
+    def has(self, spec: Spec, method: Method, config: Config) -> bool:
+        """Is there a prediction?"""
+        return self.path(spec, method, config).is_file()
+
+    def write(self, spec: Spec, method: Method, config: Config, prediction: Prediction) -> None:
+        """Keeps a prediction."""
+        head = solution_json(prediction.solution)
+        fragments = head.pop("fragments")
+        about = {
+            **head,
+            "format": FORMAT,
+            "puzzle": spec.name,
+            "outcome": prediction.outcome,
+            "seconds": round(prediction.seconds, 4),
+            "measured": round(prediction.measured, 4),
+            "threads": prediction.threads,
+            "fragments": len(fragments),
+            "method": {**config.methods[method], "known_grid": config.known_grid, "time_limit": config.time_limit},
+        }
+        rows = ({"id": name, **placed} for name, placed in fragments.items())
+        write_jsonl(self.path(spec, method, config), [about, *rows])
+
+    def read(self, spec: Spec, method: Method, config: Config) -> Prediction | None:
+        """A prediction, or None when there is none yet."""
+        path = self.path(spec, method, config)
+        if not path.is_file():
+            return None
+        about, *rows = read_jsonl(path) or [{}]
+        head = Node(about, os.fspath(path))
+        head.format(FORMAT)
+        outcome = head.key("outcome")
+        if outcome.value not in get_args(Outcome):
+            raise outcome.refuse(f"one of {', '.join(get_args(Outcome))}")
+        if len(rows) != head.key("fragments").integer(0, 10**6):
+            raise FormatError(
+                f"The file '{path}' must have {about['fragments']} rows after the first. Got {len(rows)}."
+            )
+        whole = {**about, "format": "jigsync-solution/1", "fragments": {row.pop("id", ""): row for row in rows}}
+        seconds, measured = (head.key(name).number(0.0, 1e12) for name in ("seconds", "measured"))
+        solution = parse_solution(Node(whole, os.fspath(path)))
+        return Prediction(solution, outcome.value, seconds, measured, head.key("threads").integer(1, 10**6))
+
+    def write_truth(self, spec: Spec, truth: Truth) -> None:
+        """Keeps a puzzle's truth."""
+        if not self.truth_path(spec).is_file():
+            save_truth(self.truth_path(spec), truth)
+
+    def read_truth(self, spec: Spec) -> Truth:
+        """A puzzle's truth."""
+        return load_truth(self.truth_path(spec))
+
+    @contextmanager
+    def claimed(self, spec: Spec) -> Iterator[bool]:
+        """Claims a puzzle; False when another process has it. Where files cannot be locked, everyone gets it."""
+        path = self.root / "claims" / f"{spec.name}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            except OSError:
+                yield True
+                return
+            try:
+                yield True
+            finally:
+                # Whoever holds an older file of this name finds the predictions there once it gets the lock.
+                path.unlink(missing_ok=True)

@@ -1,0 +1,132 @@
+"""An evaluation as a folder: begun with a request, scored from its cache, written as tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jigsync.errors import FormatError, InputError, OptionError
+from jigsync.io.files import cannot, read_json, read_jsonl, write_bytes, write_json, write_jsonl
+from jigsync.io.schema import Node
+from jigsync.study.evaluate.cache import PUZZLES_FILE, REQUEST_FILE, Cache, Config
+from jigsync.study.evaluate.plan import Method, Spec
+from jigsync.study.evaluate.scores import Scored, score_cache
+from jigsync.study.evaluate.table import Line, Pair, lines, pairs
+from jigsync.study.reproduce import csv_bytes
+from jigsync.study.score import GAUGES, GaugeName
+
+FORMAT: Final = "jigsync-eval/1"
+TABLES: Final = ("scores.csv", "table.csv", "pairs.csv", "results.json")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A scored evaluation.
+
+    Attributes:
+        planned: number of puzzles; of some there may be no prediction yet.
+        lead: the gauge that leads the tables.
+    """
+
+    root: Path
+    specs: Sequence[Spec]
+    config: Config
+    scored: Sequence[Scored]
+    lines: Sequence[Line]
+    pairs: Sequence[Pair]
+    lead: GaugeName
+    seed: int
+
+    @property
+    def methods(self) -> list[Method]:
+        """In the order they were asked for."""
+        return list(self.config.methods)
+
+    @property
+    def missing(self) -> int:
+        """Predictions that are not there yet."""
+        return len(self.specs) * len(self.config.methods) - len(self.scored)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: what `--json` prints and results.json holds."""
+        return {
+            "out": str(self.root),
+            "gauge": self.lead,
+            "known_grid": self.config.known_grid,
+            "time_limit": self.config.time_limit,
+            "seed": self.seed,
+            "puzzles": len(self.specs),
+            "missing": self.missing,
+            "methods": [dict(identity) for identity in self.config.methods.values()],
+            "table": [line.to_json() for line in self.lines],
+            "pairs": [pair.to_json() for pair in self.pairs],
+        }
+
+
+def check_folder(root: Path) -> None:
+    """Raises OptionError unless the folder is absent, empty or holds an evaluation."""
+    try:
+        names = sorted(os.listdir(root))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise cannot("used as the output folder", root, error) from None
+    if names and REQUEST_FILE not in names:
+        raise OptionError(f"The output folder '{root}' must be empty or hold an evaluation. Got one with '{names[0]}'.")
+
+
+def begin(root: Path, specs: Sequence[Spec], config: Config, seed: int) -> None:
+    """Writes down what is evaluated; predictions of an earlier request stay."""
+    check_folder(root)
+    write_jsonl(root / PUZZLES_FILE, (spec.to_json() for spec in specs))
+    # Last, because its presence says that the list of puzzles is whole.
+    methods = [dict(identity) for identity in config.methods.values()]
+    asked = {"known_grid": config.known_grid, "time_limit": config.time_limit, "seed": seed}
+    write_json(root / REQUEST_FILE, {"format": FORMAT, **asked, "methods": methods})
+
+
+def reopen(root: Path) -> tuple[list[Spec], Config, int]:
+    """The puzzles, configuration and seed that a folder was last begun with, whatever the code is by now."""
+    path = root / REQUEST_FILE
+    if not path.is_file():
+        raise InputError(f"The folder '{root}' holds no evaluation: name --images, --manifest or --gap to begin one.")
+    head = Node(read_json(path), os.fspath(path))
+    head.format(FORMAT)
+    methods = {
+        Method(node.key("solver").text(), node.key("measurer").text()): node.object()
+        for node in head.key("methods").entries()
+    }
+    limit = head.key("time_limit").optional()
+    config = Config(methods, bool(head.key("known_grid").value), None if limit is None else limit.number(0.0, 1e9))
+    try:
+        specs = [Spec.from_json(row) for row in read_jsonl(root / PUZZLES_FILE)]
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"The file '{root / PUZZLES_FILE}' is not a list of puzzles: {error!r}.") from None
+    return specs, config, head.key("seed").integer(0, 2**63 - 1)
+
+
+def evaluate(root: Path, lead: GaugeName, partial: bool = False) -> Evaluation:
+    """Scores what the folder holds; `partial` allows predictions to be missing."""
+    if lead not in GAUGES:
+        raise OptionError(f"The gauge must be one of {', '.join(GAUGES)}. Got '{lead}' instead.")
+    specs, config, seed = reopen(root)
+    scored = list(score_cache(specs, config, Cache(root)))
+    found = Evaluation(root, specs, config, scored, lines(scored, seed), pairs(scored, seed), lead, seed)
+    if not scored or (found.missing and not partial):
+        raise InputError(f"The folder '{root}' lacks {found.missing} predictions: run the evaluation to its end first.")
+    return found
+
+
+def write_tables(found: Evaluation) -> None:
+    """scores.csv (one line a puzzle and method), table.csv and pairs.csv (one a figure), results.json (all)."""
+    contents = (
+        csv_bytes([one.row() for one in found.scored]),
+        csv_bytes([row for line in found.lines for row in line.rows()]),
+        csv_bytes([row for pair in found.pairs for row in pair.rows()]),
+    )
+    for name, content in zip(TABLES, contents, strict=False):
+        write_bytes(found.root / name, content)
+    write_json(found.root / TABLES[-1], found.to_json())
