@@ -14,7 +14,7 @@ import jigsync
 SOURCE = Path(jigsync.__file__).parent
 
 VALUES = {"errors", "z4", "pose", "puzzle", "placement"}
-STAGES = VALUES | {"truth", "io", "data", "sweep", "measure", "sync", "solvers", "render"}
+STAGES = VALUES | {"truth", "io", "data", "scan", "sweep", "measure", "sync", "solvers", "render"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "z4": {"errors"},
@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "truth": VALUES,
     "data": {"errors"},
     "io": VALUES | {"truth"},
+    "scan": VALUES | {"io"},
     "sweep": VALUES | {"truth", "io"},
     "measure": VALUES | {"io"},
     "sync": VALUES | {"measure"},

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _MODULES: dict[str, tuple[str, ...]] = {
-    "jigsync.api": ("cut", "cut_with_truth", "load", "solve"),
+    "jigsync.api": ("cut", "cut_with_truth", "extract", "load", "solve"),
     "jigsync.errors": ("FormatError", "ImageError", "InputError", "JigsyncError", "MissingExtraError", "OptionError"),
     "jigsync.placement": ("Gauge", "Placed", "Solution"),
     "jigsync.pose": ("Pose",),
@@ -26,6 +26,7 @@ __all__ = ["__version__", *sorted(_MODULE_OF)]
 if TYPE_CHECKING:
     from jigsync.api import cut as cut
     from jigsync.api import cut_with_truth as cut_with_truth
+    from jigsync.api import extract as extract
     from jigsync.api import load as load
     from jigsync.api import solve as solve
     from jigsync.errors import FormatError as FormatError

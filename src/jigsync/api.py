@@ -1,4 +1,4 @@
-"""The public interface: load, cut, solve. The command line and the page call nothing else."""
+"""The public interface: load, extract, cut, solve. The command line and the page call nothing else."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import numpy as np
 from jigsync import z4
 from jigsync.errors import FormatError, OptionError, bad_value
 from jigsync.io.files import read_bytes
-from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
+from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import registry as measurers
 from jigsync.measure.measurements import Measurer
 from jigsync.placement import Gauge, Placed, Solution, turn_placement
 from jigsync.puzzle import Grid, Puzzle
+from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solvers import base as solvers
 from jigsync.solvers.base import Assignment, Pin, Progress, SolveRequest
 from jigsync.sweep.generate import cut_picture
@@ -37,6 +38,16 @@ LEAST_SECONDS: Final = 0.01
 def load(path: str | PathLike[str]) -> Puzzle:
     """A puzzle folder, its puzzle.json, or a plain folder of images of any names and sizes."""
     return load_puzzle(Path(path))
+
+
+def extract(scan: str | PathLike[str], *, straighten: bool = True) -> Extracted:
+    """Cuts the fragments out of one scan that shows many of them on a plain background.
+
+    Args:
+        scan: a picture; the background is told by its colour, or by its transparency when the picture has any.
+        straighten: turn every fragment whose outline tells its skew to its nearest right angle.
+    """
+    return extract_fragments(read_rgba(Path(scan), name=str(scan)), str(scan), straighten=straighten)
 
 
 def cut(

@@ -1,0 +1,1 @@
+"""One scan of many fragments on a plain background -> puzzle."""
