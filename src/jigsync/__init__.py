@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _MODULES: dict[str, tuple[str, ...]] = {
-    "jigsync.api": ("cut", "cut_with_truth", "extract", "load", "solve"),
+    "jigsync.api": ("candidates", "cut", "cut_with_truth", "extract", "load", "solve"),
     "jigsync.errors": ("FormatError", "ImageError", "InputError", "JigsyncError", "MissingExtraError", "OptionError"),
     "jigsync.placement": ("Gauge", "Placed", "Solution"),
     "jigsync.pose": ("Pose",),
@@ -24,6 +24,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = ["__version__", *sorted(_MODULE_OF)]
 
 if TYPE_CHECKING:
+    from jigsync.api import candidates as candidates
     from jigsync.api import cut as cut
     from jigsync.api import cut_with_truth as cut_with_truth
     from jigsync.api import extract as extract

@@ -17,12 +17,13 @@ from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import registry as measurers
-from jigsync.measure.measurements import Measurer
+from jigsync.measure.measurements import Measurements, Measurer
 from jigsync.placement import Gauge, Placed, Solution, turn_placement
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solvers import base as solvers
 from jigsync.solvers.base import Assignment, Pin, Progress, SolveRequest
+from jigsync.solvers.candidates import Candidate, candidates_for
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import CutOptions
 from jigsync.sweep.options import severity as named_severity
@@ -117,16 +118,14 @@ def solve(
     """
     start = time.perf_counter()
     tool = solvers.get(solver)
-    meter = measurers.get(measurer or measurers.DEFAULT) if measurer is None or isinstance(measurer, str) else measurer
+    meter = _meter(measurer)
     asked = None if grid is None else as_grid(grid)
     fixed = {name: _pin(name, pin) for name, pin in (pins or {}).items()}
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
     if progress is not None and not progress(Progress("measuring", 0.0)):
         return Solution.failure(puzzle, solver, "It was cancelled before anything was measured.")
-    measurements = meter.measure(puzzle)
-    if measurements.ids != puzzle.ids:
-        raise FormatError(f"The measurements of the puzzle '{puzzle.name}' must be of its fragments, in their order.")
+    measurements = _measured(puzzle, meter)
     request = SolveRequest(
         puzzle.ids,
         measurements,
@@ -144,6 +143,37 @@ def solve(
     if not answer or answer.grid is None:
         return Solution.failure(puzzle, solver, answer.reason, seconds)
     return _solution(puzzle, request, answer, solver, seconds)
+
+
+def candidates(
+    puzzle: Puzzle,
+    solution: Solution,
+    row: int,
+    col: int,
+    *,
+    measurer: str | Measurer | None = None,
+    limit: int = 6,
+) -> list[Candidate]:
+    """The fragments that fit a cell of a solution best, given its neighbours, best first.
+
+    Args:
+        measurer: as in `solve`; pass an object that remembers what it measured to ask about many cells.
+        limit: list at most so many, each fragment once with its best turns.
+    """
+    if solution.grid is None:
+        raise OptionError("There is no cell to ask about: the solution failed.")
+    return candidates_for(_measured(puzzle, _meter(measurer)), solution.grid, solution.placement, (row, col), limit)
+
+
+def _meter(measurer: str | Measurer | None) -> Measurer:
+    return measurers.get(measurer or measurers.DEFAULT) if measurer is None or isinstance(measurer, str) else measurer
+
+
+def _measured(puzzle: Puzzle, meter: Measurer) -> Measurements:
+    measurements = meter.measure(puzzle)
+    if measurements.ids != puzzle.ids:
+        raise FormatError(f"The measurements of the puzzle '{puzzle.name}' must be of its fragments, in their order.")
+    return measurements
 
 
 def _pin(name: str, pin: tuple[int, int, int]) -> Pin:

@@ -61,11 +61,13 @@ class Pin(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where a solver is: the stage's name, how much of it is done (0..1), the best energy so far."""
+    """Where a solver is: the stage's name, how much of it is done (0..1), the stage's best energy so far, and the best
+    placement so far where the solver has one to show."""
 
     stage: str
     fraction: float
     energy: float | None = None
+    best: Assignment | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +243,8 @@ class Budget:
         self._deadline = None if request.time_limit is None else time.monotonic() + request.time_limit
         self.stopped = ""
         """Why it was stopped early, a sentence; empty while it was not."""
+        self.best: Assignment | None = None
+        """The best placement so far, for whoever watches; solvers set it when they have one."""
 
     @property
     def seconds_left(self) -> float | None:
@@ -254,7 +258,7 @@ class Budget:
         if self._deadline is not None and time.monotonic() >= self._deadline:
             self.stopped = f"The time limit of {self._request.time_limit:g} s came first."
         elif self._request.progress is not None and not self._request.progress(
-            Progress(stage, min(1.0, max(0.0, fraction)), energy)
+            Progress(stage, min(1.0, max(0.0, fraction)), energy, self.best)
         ):
             self.stopped = "It was cancelled."
         return not self.stopped
@@ -304,6 +308,7 @@ def over_grids(
         found = attempt(grid, pins, best[1].energy if best else np.inf)
         if found is not None and (best is None or found.energy < best[1].energy):
             best = grid, found
+            budget.best = Assignment.of(request, grid, *found)
     if best is None:
         return Assignment.failure(len(request.ids), f"No placement was found. {budget.stopped}".strip())
     grid, found = best

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jigsync.puzzle import Grid
 from jigsync.solvers.base import Assignment, Budget, SolveRequest
@@ -94,7 +95,19 @@ def _run(
         effort=effort,
         threads=request.threads,
         progress=lambda energy, part: budget.go_on(f"solving {grid}", done + share * part, -energy),
+        better=lambda energy, slots, turns: _show(request, grid, budget, energy, slots, turns),
     )
+
+
+def _show(
+    request: SolveRequest, grid: Grid, budget: Budget, energy: float, slots: NDArray[np.int32], turns: NDArray[np.int32]
+) -> None:
+    """Lets the progress show a placement that is better than what was seen in any grid."""
+    if request.progress is not None and (budget.best is None or -energy < (budget.best.energy or 0.0)):
+        chosen = request.belonging
+        budget.best = Assignment.of(
+            request, grid, slots[chosen].astype(np.int64), turns[chosen].astype(np.int64), -energy
+        )
 
 
 def _answer(request: SolveRequest, best: _Found, budget: Budget) -> Assignment:

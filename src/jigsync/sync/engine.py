@@ -30,6 +30,8 @@ from jigsync.sync.engine_problem import CompiledProblem, Poses, poses_of
 Progress = Callable[[float, float], bool | None]
 """Called about ten times a second with the best energy so far and the share of planned work that is done; returning
 False cancels the search, which then returns the best placement it has."""
+Better = Callable[[float, NDArray[np.int32], NDArray[np.int32]], None]
+"""Called with energy, slots and turns of every restart that ended better than those before."""
 
 ROUND = 2
 """Restarts that run before the search asks whether to go on; fixed, so that threads cannot change the answer."""
@@ -136,6 +138,7 @@ def solve_map(
     effort: float = 1.0,
     threads: int = 2,
     progress: Progress | None = None,
+    better: Better | None = None,
 ) -> MapResult:
     """Searches for the placement of highest energy; anytime, deterministic for a seed without a time limit.
 
@@ -172,14 +175,15 @@ def solve_map(
         upright=upright,
         full=full,
     )
-    search = _Search(problem, effort_for(problem.n, effort), seed, begun, time_limit, progress)
+    search = _Search(problem, effort_for(problem.n, effort), seed, begun, time_limit, progress, better)
     first = None if start is None else _check_start(start, problem)
     search.go(first, threads)
     energy, poses = search.best
     marginals = search.marginals(threads)
+    slots, turns = _slots_and_turns(poses)
     return MapResult(
-        slots=np.where(poses < 0, -1, poses >> 2).astype(np.int32),
-        turns=np.where(poses < 0, 0, poses & 3).astype(np.int32),
+        slots=slots,
+        turns=turns,
         energy=energy,
         starts=search.starts,
         moves=search.moves,
@@ -200,9 +204,11 @@ class _Search:
         begun: float,
         time_limit: float | None,
         progress: Progress | None,
+        better: Better | None,
     ) -> None:
         self.problem, self.effort, self.seed = problem, effort, seed
-        self.begun, self.time_limit, self.progress = begun, time_limit, progress
+        self.begun, self.time_limit, self.progress, self.better = begun, time_limit, progress, better
+        self.shown = -math.inf
         self.best: tuple[float, Poses] = (-math.inf, np.full(problem.n, -1, dtype=np.int32))
         self.ends: list[tuple[float, Poses]] = []
         self.starts = self.moves = 0
@@ -271,7 +277,9 @@ class _Search:
         total = self.effort.restarts * self.effort.moves
         try:
             while jobs:
-                jobs = wait(jobs, timeout=0.1 if self.progress else None, return_when=FIRST_COMPLETED).not_done
+                ended, jobs = wait(jobs, timeout=0.1 if self.progress else None, return_when=FIRST_COMPLETED)
+                for job in ended:
+                    self._show(*job.result())
                 if self.progress is not None and math.isfinite(max(self._energy)):
                     share = min(1.0, sum(self._moves) / total)
                     if self.progress(max(self._energy), share) is False:
@@ -279,6 +287,11 @@ class _Search:
         except BaseException:
             self._cancel.value = 1
             raise
+
+    def _show(self, poses: Poses, report: Report) -> None:
+        if self.better is not None and report.energy > self.shown:
+            self.shown = report.energy
+            self.better(report.energy, *_slots_and_turns(poses))
 
     def _take(self, poses: Poses, report: Report) -> None:
         self.starts += 1
@@ -295,6 +308,12 @@ class _Search:
         doubt = self.problem.n <= SMALL and self.settled < SURE
         needed = self.effort.agree * (2 if doubt else 1)
         return not self.finished or same >= needed
+
+
+def _slots_and_turns(poses: Poses) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Poses 4 slot + turns apart; -1 and 0 for unplaced."""
+    slots, turns = np.where(poses < 0, -1, poses >> 2), np.where(poses < 0, 0, poses & 3)
+    return slots.astype(np.int32), turns.astype(np.int32)
 
 
 def _check_start(start: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]], problem: CompiledProblem) -> Poses:
