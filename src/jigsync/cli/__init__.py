@@ -37,6 +37,7 @@ COMMANDS: tuple[str, ...] = (
     "show",
     "score",
     "solvers",
+    "eval",
     "bench-squares",
     "reproduce",
     "calibrate",
