@@ -59,17 +59,23 @@ def eval(
     time_limit: Annotated[float | None, typer.Option(help="Seconds of solving a puzzle.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of puzzles, solvers and intervals.")] = 0,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0 is one a core.")] = 0,
+    gallery: Annotated[int, typer.Option(min=0, help="Puzzles of every grid and severity in the report.")] = 2,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="In the gallery, tint fragments in blue, the more the less sure.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json.")] = False,
 ) -> None:
     """Run solvers on puzzles and compare them, every figure with its 95 % interval.
 
     Answers go to RUN/predictions first, and scores are computed from there. Run the same command again after it was
     stopped: it goes on where it was. Several processes or machines may share RUN. What can change an answer is part
-    of its name, so a changed solver, option or picture never meets an old answer.
+    of its name, so a changed solver, option or picture never meets an old answer. RUN/report.html shows everything.
     """
     import json
 
     from jigsync.study.evaluate import run
+    from jigsync.study.evaluate.gallery import chosen, shown
+    from jigsync.study.evaluate.report import write_report
 
     if [images, manifest, gap].count(None) == 3:
         found = run.evaluate(out, gauge, partial=True)
@@ -79,6 +85,7 @@ def eval(
         _predict(out, images, manifest, gap, wanted, known, known_grid, time_limit, workers or os.cpu_count() or 1)
         found = run.evaluate(out, gauge)
     run.write_tables(found)
+    write_report(found, list(shown(found, chosen(found, gallery), confidence)))
     if as_json:
         typer.echo(json.dumps(found.to_json()))
     else:

@@ -68,10 +68,10 @@ class _Pen:
         return cls(edge if edge >= 1.0 else 0.0, max(1.0, width), max(0.5, edge))
 
     @classmethod
-    def of(cls, layout: Layout) -> _Pen:
+    def of(cls, layout: Layout, bold: float = 1.0) -> _Pen:
         """Thick enough to be seen when the whole picture fills a screen, thin enough to leave the fragment to see."""
         cell = min(layout.pitch) * layout.zoom / layout.shrink
-        return cls.of_width(min(max(0.035 * cell, 0.0025 * max(layout.size)), 0.10 * cell, 24.0))
+        return cls.of_width(min(bold * max(0.035 * cell, 0.0025 * max(layout.size)), 0.10 * cell, 24.0))
 
 
 def mark(
@@ -81,6 +81,7 @@ def mark(
     layout: Layout,
     wrong: Mapping[str, Verdict] | None = None,
     confidence: bool = False,
+    bold: float = 1.0,
 ) -> Image.Image:
     """The assembled picture with wrong fragments outlined along their own contours.
 
@@ -88,9 +89,10 @@ def mark(
         picture: what `assemble_in` made of the same puzzle, solution and layout.
         wrong: `verdicts`; None outlines nothing.
         confidence: tint fragments in blue, the stronger the less sure the solver was of them.
+        bold: how much wider than usual the lines are.
     """
     canvas = np.array(picture.convert("RGBA"))
-    pen = _Pen.of(layout)
+    pen = _Pen.of(layout, bold)
     for drawn in drawn_fragments(puzzle, solution, layout):
         verdict = (wrong or {}).get(drawn.name, "right")
         sure = drawn.placed.confidence
