@@ -20,7 +20,12 @@ from jigsync.truth import Truth
 
 
 def cut_picture(
-    rgb: NDArray[np.uint8], options: CutOptions, seed: int = 0, source_sha256: str = "", name: str = "the picture"
+    rgb: NDArray[np.uint8],
+    options: CutOptions,
+    seed: int = 0,
+    source_sha256: str = "",
+    name: str = "the picture",
+    redraw: bool = True,
 ) -> tuple[Puzzle, Truth]:
     """Cuts a picture.
 
@@ -30,11 +35,12 @@ def cut_picture(
         seed: 0 .. 2^63 - 1; the puzzle is a pure function of the three.
         source_sha256: recorded in the truth.
         name: how messages call the picture.
+        redraw: draw again while a fragment is too small, see `draw_masks`.
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
         raise bad_value("seed", "the puzzle", "an integer from 0 to 2^63 - 1", seed)
     canvas = make_canvas(rgb, options, name)
-    drawn = draw_masks(options, int(seed))
+    drawn = draw_masks(options, int(seed), redraw)
     applied = draw_turns(options, drawn.seed)
     order = draw_order(options, drawn.seed)
     digits = max(3, len(str(len(order) - 1)))

@@ -53,10 +53,13 @@ class Masks:
     area_floor: bool
 
 
-def draw_masks(options: CutOptions, seed: int) -> Masks:
-    """Masks that respect the area floor: redrawn with seed + 1 up to max(20, 8 n) times, then kept and flagged."""
+def draw_masks(options: CutOptions, seed: int, redraw: bool = True) -> Masks:
+    """Masks that respect the area floor: redrawn with seed + 1 up to max(20, 8 n) times, then kept and flagged.
+
+    Without `redraw` the first draw is kept: large severe grids hardly ever pass, and training needs many of them.
+    """
     floor = AREA_FLOOR * options.cell**2
-    redraws = max(20, 8 * max(options.grid.shape))
+    redraws = max(20, 8 * max(options.grid.shape)) if redraw else 0
     for attempt in range(redraws + 1):
         masks = _attempt(options, seed + attempt, floor, keep=attempt == redraws)
         if masks is not None:

@@ -30,7 +30,7 @@ def run_units(work: Callable[[U], R], units: Sequence[U], workers: int) -> Itera
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(units)), mp_context=context, initializer=_start_worker)
+    pool = ProcessPoolExecutor(min(workers, len(units)), mp_context=context, initializer=start_worker)
     waiting: dict[Future[R], U] = {}
     queue = iter(units)
     try:
@@ -48,7 +48,7 @@ def run_units(work: Callable[[U], R], units: Sequence[U], workers: int) -> Itera
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker() -> None:
+def start_worker() -> None:
     import cv2
 
     cv2.setNumThreads(1)

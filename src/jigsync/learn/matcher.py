@@ -1,0 +1,191 @@
+"""The boundary matcher: which sides touch, from strips along the contour (`measure.strips`).
+
+Encoder, once a side: residual convolutions along the strip, at ROWS / 2 and then, dilated, at ROWS / 4 positions. Then
+
+    f_s, g_s   (E,)   what is expected beyond the seam "as left" and what is seen of s "as right", at ROWS / 4 positions
+                      each, so that the dot product compares what lies opposite; g with its positions reversed, because
+                      the side across the seam is seen half-turned
+    S(s, t) = f_s . g_t + f_t . g_s                 symmetric: turning the pair by 180 degrees swaps the two terms
+    n_s                                             logit of "no neighbour": the picture's edge
+
+Re-ranker, once a promising pair: with a_s, b_s two more maps at ROWS / 2 positions, b again reversed,
+
+    C(s, t) = r(a_s + b_t) + r(a_t + b_s)           r: two convolutions along the seam, pooled to one number
+
+    p(t | s) = exp(S + C)(s, t) / (exp n_s + sum_t' exp(S + C)(s, t'))
+
+No normalisation layer looks at other strips: a strip's code does not depend on what it is batched with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from jigsync.measure.strips import CHANNELS, ROWS
+
+
+@dataclass(frozen=True)
+class MatcherOptions:
+    """Sizes of the network.
+
+    Attributes:
+        fine: channels of the encoder at ROWS / 2 positions, where it has one residual block.
+        width: channels at ROWS / 4 positions.
+        dilations: one residual block of two convolutions for each, at ROWS / 4 positions.
+        code: channels of f and g at each position.
+        pair: channels of the re-ranker.
+    """
+
+    fine: int = 64
+    width: int = 112
+    dilations: tuple[int, ...] = (1, 2, 4)
+    code: int = 24
+    pair: int = 48
+
+
+class _Block(nn.Module):
+    """x + W2 * relu(W1 * relu(x)), 3 taps each; W2 starts at 0, so that a deep stack starts as the identity."""
+
+    def __init__(self, width: int, dilation: int) -> None:
+        super().__init__()
+        self.first = nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation)
+        self.second = nn.Conv1d(width, width, 3, padding=1)
+        nn.init.zeros_(self.second.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner: Tensor = self.second(torch.relu(self.first(torch.relu(x))))
+        return x + inner
+
+
+class Encoder(nn.Module):
+    """Strips (S, CHANNELS, ROWS) -> left (S, 2 E), right (S, 2 E), none (S,), ahead and across (S, pair, ROWS / 2).
+
+    S(s, t) = left_s . right_t with left = (f, g), right = (g, f).
+    """
+
+    def __init__(self, options: MatcherOptions) -> None:
+        super().__init__()
+        fine, width = options.fine, options.width
+        self.stem = nn.Conv1d(CHANNELS, fine, 6, stride=2, padding=2)
+        self.place = nn.Parameter(torch.zeros(1, fine, ROWS // 2))
+        self.fine = _Block(fine, 1)
+        self.down = nn.Conv1d(fine, width, 4, stride=2, padding=1)
+        self.blocks = nn.Sequential(*(_Block(width, dilation) for dilation in options.dilations))
+        self.code = nn.Conv1d(width, 2 * options.code, 1)
+        self.near = nn.Conv1d(fine, 2 * options.pair, 1)
+        self.wide = nn.Conv1d(width, 2 * options.pair, 1)
+        self.none = nn.Sequential(nn.Linear(2 * width, 32), nn.ReLU(), nn.Linear(32, 1))
+        self.scale = nn.Parameter(torch.tensor(0.0))
+
+    def forward(self, strips: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        fine = torch.relu(self.fine(self.stem(strips) + self.place))
+        h = torch.relu(self.blocks(self.down(fine)))
+        f, g = self.code(h).chunk(2, dim=1)
+        scale = torch.exp(self.scale) * (f.shape[1] * f.shape[2]) ** -0.25
+        f, g = (f * scale).flatten(1), (g.flip(2) * scale).flatten(1)
+        maps = self.near(fine) + self.wide(h).repeat_interleave(2, dim=2)
+        ahead, across = maps.chunk(2, dim=1)
+        none = self.none(torch.cat([h.mean(dim=2), h.amax(dim=2)], dim=1)).squeeze(1)
+        return torch.cat([f, g], dim=1), torch.cat([g, f], dim=1), none, ahead, across.flip(2)
+
+
+class Ranker(nn.Module):
+    """Maps of both sides of a seam (P, pair, ROWS / 2) each -> (P,): r(a_s + b_t)."""
+
+    def __init__(self, options: MatcherOptions) -> None:
+        super().__init__()
+        pair = options.pair
+        self.first = nn.Conv1d(pair, pair, 4, stride=2, padding=1)
+        self.second = nn.Conv1d(pair, pair, 3, padding=1)
+        self.out = nn.Sequential(nn.Linear(2 * pair, pair), nn.ReLU(), nn.Linear(pair, 1))
+        nn.init.zeros_(self.out[2].weight)
+
+    def forward(self, ahead: Tensor, across: Tensor) -> Tensor:
+        x = torch.relu(self.first(torch.relu(ahead + across)))
+        x = x + torch.relu(self.second(x))
+        score: Tensor = self.out(torch.cat([x.mean(dim=2), x.amax(dim=2)], dim=1))
+        return score.squeeze(1)
+
+
+HARD: Final = 7
+"""Candidates of the re-ranker in training, the true one among them."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some puzzles' sides, one after the other.
+
+    Attributes:
+        strips: (S, CHANNELS, ROWS) float32.
+        partner: (S,) the touching side within the side's own puzzle, -1 for none.
+        spans: start and stop of each puzzle.
+        chosen: (R,) ascending sides whose candidates are re-ranked.
+    """
+
+    strips: Tensor
+    partner: Tensor
+    spans: tuple[tuple[int, int], ...]
+    chosen: Tensor
+
+
+def side_logits(left: Tensor, right: Tensor) -> Tensor:
+    """S of all sides of one puzzle, -inf between sides of one fragment. Shapes: (S, 2 E) each -> (S, S)."""
+    logits = left @ right.T
+    fragment = torch.arange(len(left)) // 4
+    return logits.masked_fill(fragment[:, None] == fragment, -torch.inf)
+
+
+def hardest(logits: Tensor, partner: Tensor) -> Tensor:
+    """The true side of each row, where it has one, then the likeliest others. Shapes: (R, S), (R,) -> (R, HARD)."""
+    others = logits.clone()
+    has = partner >= 0
+    rows = torch.arange(len(logits))
+    others[rows[has], partner[has]] = torch.inf
+    return others.topk(min(HARD, logits.shape[1] - 4), dim=1).indices
+
+
+class Matcher(nn.Module):
+    """Encoder and re-ranker, trained together."""
+
+    def __init__(self, options: MatcherOptions) -> None:
+        super().__init__()
+        self.encoder = Encoder(options)
+        self.ranker = Ranker(options)
+
+    def rank(self, ahead: Tensor, across: Tensor, s: Tensor, t: Tensor) -> Tensor:
+        """C of pairs of sides. Shapes: ahead, across of all sides, s, t (P,) -> (P,)."""
+        score: Tensor = self.ranker(ahead[s], across[t]) + self.ranker(ahead[t], across[s])
+        return score
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Mean loss of a batch of puzzles, and what to log. The loss is inside forward so that it can be distributed.
+
+        encode: -log p(true | s) over all candidates by S alone; rank: by S + C over the true one, HARD others that S
+        finds likeliest, and none.
+        """
+        left, right, none, ahead, across = self.encoder(batch.strips)
+        totals: dict[str, list[Tensor]] = {"encode": [], "top1": [], "rank": [], "ranked": []}
+        for start, stop in batch.spans:
+            sides = slice(start, stop)
+            partner, chosen = (
+                batch.partner[sides],
+                batch.chosen[(batch.chosen >= start) & (batch.chosen < stop)] - start,
+            )
+            logits = side_logits(left[sides], right[sides])
+            target = torch.where(partner >= 0, partner, stop - start)
+            full = torch.cat([logits, none[sides, None]], dim=1)
+            totals["encode"].append(nn.functional.cross_entropy(full, target, reduction="none"))
+            totals["top1"].append((logits.argmax(dim=1) == partner)[partner >= 0].float())
+            candidates = hardest(logits.detach()[chosen], partner[chosen])
+            s, t = chosen.repeat_interleave(candidates.shape[1]) + start, candidates.flatten() + start
+            ranked = self.rank(ahead, across, s, t).view_as(candidates) + logits[chosen].gather(1, candidates)
+            full = torch.cat([ranked, none[chosen + start, None]], dim=1)
+            target = torch.where(partner[chosen] >= 0, 0, candidates.shape[1])
+            totals["rank"].append(nn.functional.cross_entropy(full, target, reduction="none"))
+            totals["ranked"].append((full.argmax(dim=1) == target).float())
+        means = {name: torch.cat(parts).mean() for name, parts in totals.items()}
+        return means["encode"] + means["rank"], means

@@ -1,0 +1,52 @@
+"""Samples of the boundary matcher: a puzzle's strips and which sides touch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.learn.chunks import Sample
+from jigsync.learn.mixture import MIXTURE, Kind, Pictures, draw_puzzle
+from jigsync.measure.strips import COLOUR, DEPTHS, prepared, read_strips
+from jigsync.puzzle import Puzzle
+from jigsync.study.touching import touching
+from jigsync.truth import Truth
+
+
+def sample_of(puzzle: Puzzle, truth: Truth) -> dict[str, NDArray[Any]]:
+    """strips (4N, CHANNELS, ROWS) uint8 and partner (4N,) int64, -1 for none."""
+    assert puzzle.cell is not None
+    return {"strips": read_strips(puzzle, puzzle.cell), "partner": touching(truth.placement, puzzle.ids)}
+
+
+@dataclass(frozen=True)
+class MatcherData:
+    """The stream of puzzles of a seed."""
+
+    pictures: Pictures
+    seed: int
+    mixture: Mapping[str, Kind] | None = None
+
+    def sample(self, k: int) -> Sample:
+        """The k-th puzzle."""
+        puzzle, truth, _ = draw_puzzle(self.pictures, self.mixture or MIXTURE, self.seed, k)
+        return sample_of(puzzle, truth)
+
+
+def augmented(sample: Sample, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The puzzle as the network takes it, seen in another way: mirrored, channels swapped, negative, other contrast.
+
+    A mirrored picture has every strip upside down; which sides touch stays. Shapes: (4N, C, ROWS), (4N,).
+    """
+    x = prepared(sample["strips"])
+    if rng.random() < 0.5:
+        x = np.ascontiguousarray(x[..., ::-1])
+    colour = x[:, COLOUR].reshape(len(x), DEPTHS, 3, -1)
+    mix = np.eye(3)[rng.permutation(3)] + rng.normal(0, 0.12, (3, 3))
+    mix *= np.exp(rng.normal(0, 0.15)) * (-1 if rng.random() < 0.25 else 1)
+    x[:, COLOUR] = np.matmul(mix.astype(np.float32), colour).reshape(len(x), 3 * DEPTHS, -1)
+    return x, sample["partner"]

@@ -1,0 +1,130 @@
+"""How the boundary matcher is trained and validated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from jigsync.io.images import read_rgb
+from jigsync.learn.chunks import Sample
+from jigsync.learn.matcher import Batch, Matcher, MatcherOptions, side_logits
+from jigsync.learn.matcher_data import MatcherData, augmented, sample_of
+from jigsync.learn.mixture import Pictures
+from jigsync.measure.strips import prepared
+from jigsync.puzzle import Grid
+from jigsync.sweep.generate import cut_picture
+from jigsync.sweep.options import SEVERITIES, CutOptions
+from jigsync.sweep.seeds import derive_seed
+from jigsync.sweep.squares import SquareOptions, cut_squares
+
+RANKED_SIDES: Final = 16
+"""Sides of a puzzle whose candidates are re-ranked in a step."""
+VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {
+    "severe": (14, CutOptions(Grid(5, 5), 64, SEVERITIES["severe"])),
+    "eroded": (14, CutOptions(Grid(5, 5), 64, SEVERITIES["eroded"])),
+    "heavy": (6, CutOptions(Grid(7, 7), 64, SEVERITIES["heavy"])),
+    "medium": (3, CutOptions(Grid(7, 7), 64, SEVERITIES["medium"])),
+    "gap2": (6, SquareOptions(50, Grid(7, 8), erode=2)),
+    "gap5": (6, SquareOptions(50, Grid(7, 8), erode=5)),
+}
+"""name -> how many puzzles, and of which kind."""
+CANDIDATES: Final = 12
+"""Candidates of a side that are re-ranked in validation."""
+
+
+@dataclass(frozen=True)
+class MatcherTask:
+    """The boundary matcher as a task of the training loop.
+
+    Attributes:
+        pictures: to train on.
+        held_out: to validate on.
+        seed: of everything.
+        options: sizes of the network.
+    """
+
+    pictures: Pictures
+    held_out: Pictures
+    seed: int = 0
+    options: MatcherOptions = field(default_factory=MatcherOptions)
+    name: str = "matcher"
+
+    def config(self) -> dict[str, Any]:
+        """What the run's config says of the network."""
+        return asdict(self.options)
+
+    def data(self, rank: int) -> MatcherData:
+        """The stream of samples of one process of a distributed run."""
+        return MatcherData(self.pictures, derive_seed(self.seed, rank) if rank else self.seed)
+
+    def model(self) -> nn.Module:
+        """The network, freshly initialised by torch's generator."""
+        return Matcher(self.options)
+
+    def batch(self, samples: Sequence[Sample], rng: np.random.Generator) -> Batch:
+        """Some samples, augmented, as one batch."""
+        parts, spans, chosen, at = [], [], [], 0
+        for sample in samples:
+            parts.append(augmented(sample, rng))
+            sides = len(parts[-1][1])
+            chosen.append(at + np.sort(rng.choice(sides, min(RANKED_SIDES, sides), replace=False)))
+            spans.append((at, at + sides))
+            at += sides
+        return Batch(
+            torch.from_numpy(np.concatenate([x for x, _ in parts])),
+            torch.from_numpy(np.concatenate([partner for _, partner in parts])),
+            tuple(spans),
+            torch.from_numpy(np.concatenate(chosen)),
+        )
+
+    def validation(self) -> dict[str, list[Sample]]:
+        """The fixed puzzles of validation, by name."""
+        pictures = [path for folder in self.held_out for path in folder]
+        made = {}
+        for name, (count, options) in VALIDATION.items():
+            paths = [pictures[k * len(pictures) // count] for k in range(count)]
+            made[name] = [_validation_sample(path, options, k) for k, path in enumerate(paths)]
+        return made
+
+    def validate(self, model: nn.Module, sets: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
+        """Top-1 of the sides that have a neighbour and mean -log p of all sides, by set; `score` is to be maximised."""
+        assert isinstance(model, Matcher)
+        out: dict[str, float] = {}
+        losses = []
+        for name, samples in sets.items():
+            right, loss = zip(*(_measure(model, sample) for sample in samples), strict=True)
+            out[f"{name} top1"] = float(torch.cat(right).mean())
+            losses.append(float(torch.cat(loss).mean()))
+            out[f"{name} nll"] = losses[-1]
+        return {"score": -float(np.mean(losses)), **out}
+
+
+def _validation_sample(path: Path, options: CutOptions | SquareOptions, seed: int) -> Sample:
+    rgb = read_rgb(path)
+    if isinstance(options, SquareOptions):
+        return sample_of(*cut_squares(rgb, options, seed))
+    return sample_of(*cut_picture(rgb, options, seed, redraw=False))
+
+
+@torch.no_grad()
+def _measure(model: Matcher, sample: Sample) -> tuple[Tensor, Tensor]:
+    """Is the likeliest the true one (of sides with a neighbour), and -log p of the truth (of all sides)."""
+    left, right, none, ahead, across = model.encoder(torch.from_numpy(prepared(sample["strips"])))
+    partner = torch.from_numpy(sample["partner"])
+    logits = side_logits(left, right)
+    listed = logits.topk(min(CANDIDATES, logits.shape[1] - 4), dim=1).indices
+    rows = torch.arange(len(logits))
+    score = model.rank(ahead, across, rows.repeat_interleave(listed.shape[1]), listed.flatten()).view_as(listed)
+    # Candidates that are not ranked count as badly as the worst of those that are.
+    total = logits + score.amin(dim=1, keepdim=True)
+    total.scatter_(1, listed, logits.gather(1, listed) + score)
+    full = torch.cat([total, none[:, None]], dim=1)
+    target = torch.where(partner >= 0, partner, len(rows))
+    loss = nn.functional.cross_entropy(full, target, reduction="none")
+    return (total.argmax(dim=1) == partner)[partner >= 0].float(), loss

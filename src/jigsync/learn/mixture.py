@@ -1,0 +1,103 @@
+"""Puzzles to learn from: a random window of a random picture, cut with damage drawn from a mixture of kinds.
+
+The k-th puzzle is a pure function of (pictures, mixture, seed, k), so that training can be resumed at any puzzle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.errors import InputError
+from jigsync.io.images import list_images, read_rgb
+from jigsync.puzzle import Grid, Puzzle
+from jigsync.sweep.generate import cut_picture
+from jigsync.sweep.options import CutOptions, Damage
+from jigsync.sweep.seeds import derive_seed
+from jigsync.sweep.squares import SquareOptions, cut_squares
+from jigsync.truth import Truth
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of puzzle: ranges that its damage is drawn from, uniformly.
+
+    Attributes:
+        weight: its share of the mixture, relative.
+        shape, erosion, photo: the axes of `Damage`.
+        rim: for squares: what is cut from every side, in cells; None cuts along curves.
+    """
+
+    weight: float
+    shape: Range = (0.0, 0.0)
+    erosion: Range = (0.0, 0.0)
+    photo: Range = (0.0, 0.0)
+    rim: Range | None = None
+
+
+MIXTURE: Final[Mapping[str, Kind]] = {
+    "severe": Kind(0.24, (22, 32), (0.14, 0.22), (0.08, 0.25)),
+    "eroded": Kind(0.25, (0, 0), (0.10, 0.22), (0.04, 0.20)),
+    "gapped": Kind(0.22, rim=(0.02, 0.13)),
+    "heavy": Kind(0.11, (16, 32), (0.06, 0.14), (0.12, 0.25)),
+    "medium": Kind(0.06, (8, 20), (0.04, 0.14), (0.05, 0.15)),
+    "mixed": Kind(0.06, (0, 16), (0.0, 0.22), (0.0, 0.25)),
+    "light": Kind(0.03, (2, 12), (0.0, 0.08), (0.0, 0.08)),
+    "flush": Kind(0.03, rim=(0.0, 0.0)),
+}
+"""Mostly what costs along the contour cannot do; a little of the rest, so that it is not forgotten."""
+CELLS: Final = (44, 48, 50, 56, 64, 64, 64, 64, 64, 80, 96, 128)
+MAX_GRID: Final = 8
+ENLARGE: Final = 1.3
+"""A window is enlarged at most this much: blurred fragments teach blur."""
+WINDOW: Final = (0.65, 1.0)
+"""Side of the window, in sides of the picture."""
+
+
+Pictures = Sequence[Sequence[Path]]
+"""The pictures of each folder; a folder is drawn first, then a picture of it."""
+
+
+def pictures_of(folders: Sequence[Path]) -> Pictures:
+    """The pictures of some folders, each in one order; InputError for a folder without any."""
+    found = [list_images(folder) for folder in folders]
+    for folder, paths in zip(folders, found, strict=True):
+        if not paths:
+            raise InputError(f"The folder '{folder}' must hold pictures. It holds none.")
+    return found
+
+
+def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: int) -> tuple[Puzzle, Truth, str]:
+    """The k-th puzzle of a seed, its truth and its kind."""
+    rng = np.random.default_rng(derive_seed("learn", seed, k))
+    weights = np.array([kind.weight for kind in mixture.values()])
+    name = list(mixture)[int(rng.choice(len(weights), p=weights / weights.sum()))]
+    kind = mixture[name]
+    folder = pictures[int(rng.integers(len(pictures)))]
+    window = _window(read_rgb(folder[int(rng.integers(len(folder)))]), rng)
+    cell = int(rng.choice(CELLS))
+    # Small pictures are cut into small cells: at least 3 x 3 of them.
+    cell = max(min(cell, int(ENLARGE * min(window.shape[:2]) / 3)), 32)
+    most = [int(np.clip(ENLARGE * side // cell, 3, MAX_GRID)) for side in window.shape[:2]]
+    grid = Grid(*(int(rng.integers(min(3 + (side > 4), side), side + 1)) for side in most))
+    cut_seed = int(rng.integers(2**62))
+    if kind.rim is not None:
+        rim = round(cell * rng.uniform(*kind.rim))
+        return *cut_squares(window, SquareOptions(cell, grid, erode=rim), cut_seed), name
+    damage = Damage(rng.uniform(*kind.shape), rng.uniform(*kind.erosion), rng.uniform(*kind.photo))
+    return *cut_picture(window, CutOptions(grid, cell, damage), cut_seed, redraw=False), name
+
+
+def _window(rgb: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A random part of a picture, not longer than twice its width. Shapes: (H, W, 3) -> (h, w, 3)."""
+    height, width = (side * rng.uniform(*WINDOW) for side in rgb.shape[:2])
+    height, width = int(min(height, 2 * width)), int(min(width, 2 * height))
+    top, left = (int(rng.integers(a - b + 1)) for a, b in zip(rgb.shape[:2], (height, width), strict=True))
+    return np.ascontiguousarray(rgb[top : top + height, left : left + width])
