@@ -29,6 +29,7 @@ from jigsync.errors import JigsyncError
 
 COMMANDS: tuple[str, ...] = (
     "demo",
+    "serve",
     "extract",
     "cut",
     "solve",

@@ -67,6 +67,16 @@ def read_rgba(source: Source, *, name: str | None = None, max_pixels: int = MAX_
     return np.concatenate([pixels, np.full((*pixels.shape[:2], 1), 255, dtype=np.uint8)], axis=-1)
 
 
+def picture_size(data: bytes, name: str, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
+    """(height, width) from the header alone; ImageError for what could not be decoded or has too many pixels."""
+    if not data:
+        raise ImageError(f"The picture '{name}' is empty: it has 0 bytes.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        width, height = _open(data, name, max_pixels).size
+    return height, width
+
+
 def _decode(source: Source, name: str | None, max_pixels: int) -> NDArray[np.uint8]:
     """Upright pixels: (H, W, 3), or (H, W, 4) when the file has transparency."""
     if isinstance(source, bytes):

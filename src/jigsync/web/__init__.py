@@ -1,0 +1,1 @@
+"""The workbench: a local page and its HTTP interface. Needs the extra `web`."""

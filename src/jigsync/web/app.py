@@ -1,0 +1,117 @@
+"""The application: routes, errors as one sentence, the page's files, and the guard around all of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any, Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+import jigsync
+from jigsync.errors import JigsyncError
+from jigsync.web import outputs, puzzles, solving
+from jigsync.web.bench import Workbench
+from jigsync.web.guard import Guard
+from jigsync.web.limits import Limits, Refusal
+from jigsync.web.models import Problem
+
+TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    400: {"model": Problem, "description": "The request cannot be read."},
+    403: {"model": Problem, "description": "The request comes from another site, or under another name."},
+    404: {"model": Problem, "description": "There is no such thing (any more)."},
+    408: {"model": Problem, "description": "The client fell silent."},
+    413: {"model": Problem, "description": "Too large: bytes, pixels, files or fragments."},
+    422: {"model": Problem, "description": "The request was read but cannot be done."},
+    429: {"model": Problem, "description": "Too many puzzles are being solved."},
+    503: {"model": Problem, "description": "The workbench is full or busy."},
+}
+
+
+def create_app(limits: Limits | None = None, names: Iterable[str] = ()) -> FastAPI:
+    """The whole server as one ASGI application.
+
+    Args:
+        limits: what it takes; the defaults when None.
+        names: host names it answers to, besides localhost and addresses.
+    """
+    taken = limits or Limits()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.bench = Workbench(taken)
+        try:
+            yield
+        finally:
+            app.state.bench.close()
+
+    app = FastAPI(
+        title="JigSync workbench",
+        version=jigsync.__version__,
+        description="Puts fragments of a picture back together. The page at / uses nothing but this interface.",
+        docs_url=None,  # its assets would come from another host
+        redoc_url=None,
+        lifespan=lifespan,
+        responses=PROBLEMS,
+    )
+    for part in (puzzles, solving, outputs):
+        app.include_router(part.router)
+    _add_errors(app)
+    _add_page(app)
+    app.add_middleware(Guard, limits=taken, names=tuple(names))
+    return app
+
+
+def _add_errors(app: FastAPI) -> None:
+    def problem(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
+        return JSONResponse({"detail": sentence}, status, headers)
+
+    @app.exception_handler(JigsyncError)
+    async def refused_input(request: Request, error: JigsyncError) -> JSONResponse:
+        return problem(422, str(error))
+
+    @app.exception_handler(Refusal)
+    async def refused(request: Request, error: Refusal) -> JSONResponse:
+        later = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+        return problem(error.status, error.sentence, later)
+
+    @app.exception_handler(RequestValidationError)
+    async def not_valid(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
+        return problem(422, f"The '{place[:100]}' of the request is not usable: {first['msg']}.")
+
+    @app.exception_handler(HTTPException)
+    async def other(request: Request, error: HTTPException) -> JSONResponse:
+        headers = dict(error.headers) if error.headers else None
+        return problem(error.status_code, str(error.detail), headers)
+
+
+def _add_page(app: FastAPI) -> None:
+    """The page's files are read once: no path of a request ever reaches the file system."""
+    folder = files("jigsync.web").joinpath("static")
+    page = {
+        item.name: (item.read_bytes(), TYPES[suffix])
+        for item in folder.iterdir()
+        if (suffix := "." + item.name.rpartition(".")[2]) in TYPES
+    }
+
+    def show(name: str) -> Response:
+        if name not in page:
+            raise Refusal(404, "There is no such page.")
+        content, kind = page[name]
+        return Response(content, media_type=kind)
+
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        return show("index.html")
+
+    @app.get("/static/{name}", include_in_schema=False)
+    async def static(name: str) -> Response:
+        return show(name)

@@ -1,0 +1,138 @@
+"""What stands before every request: who may ask, how much may be sent, and the headers of every answer.
+
+A page of another site must not reach this server through the visitor's browser:
+
+    Host            must be an address or a name that is ours: a site that points its own name here (DNS rebinding)
+                    sends its own name
+    Origin          must be ours where a browser sends it
+    Sec-Fetch-Site  must not say that another site asked; only the page itself may be linked to from elsewhere
+
+Bodies are counted while they arrive, and a client that falls silent in the middle of one is let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Iterable
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from jigsync.web.limits import Limits, plenty
+
+SECURITY: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
+        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+
+LOOPBACK_NAMES: Final = ("localhost",)
+
+
+class Guard:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp, limits: Limits, names: Iterable[str] = ()) -> None:
+        self.app = app
+        self.limits = limits
+        self.names = {name.lower().rstrip(".") for name in (*LOOPBACK_NAMES, *names)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        answer = _with_headers(send, scope["path"])
+        refused = self._stranger(headers, scope["path"]) or self._too_large(headers)
+        if refused is not None:
+            await refused(scope, receive, answer)
+            return
+        await self.app(scope, self._counted(receive), answer)
+
+    def _stranger(self, headers: Headers, path: str) -> JSONResponse | None:
+        host = headers.get("host", "")
+        if not self._ours(host):
+            return _problem(
+                403, "This server answers to localhost and to addresses only: start it with --allow-host NAME for more."
+            )
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
+            return _problem(403, "Requests from other sites are refused.")
+        site = headers.get("sec-fetch-site", "none")
+        linked = path == "/" and headers.get("sec-fetch-mode") == "navigate"
+        if site not in ("none", "same-origin") and not linked:
+            return _problem(403, "Requests from other sites are refused.")
+        return None
+
+    def _ours(self, host: str) -> bool:
+        """An IP address (no name, so nobody can point it elsewhere) or a known name, with or without a port."""
+        if host.startswith("["):
+            name, _, port = host[1:].partition("]")
+            port = port.removeprefix(":")
+        else:
+            name, _, port = host.partition(":")
+        if port and not port.isdigit():
+            return False
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name.lower().rstrip(".") in self.names
+        return True
+
+    def _too_large(self, headers: Headers) -> JSONResponse | None:
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > self.limits.upload_bytes:
+            return _problem(413, _too_large(self.limits))
+        return None
+
+    def _counted(self, receive: Receive) -> Receive:
+        got = 0
+        whole = False
+
+        async def counted() -> Message:
+            nonlocal got, whole
+            if whole:  # only the end of the connection is left to come, and that may take its time
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), self.limits.silent_seconds)
+            except TimeoutError:
+                raise HTTPException(408, f"Nothing was sent for {self.limits.silent_seconds:g} s.") from None
+            got += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
+            if got > self.limits.upload_bytes:
+                raise HTTPException(413, _too_large(self.limits))
+            return message
+
+        return counted
+
+
+def _too_large(limits: Limits) -> str:
+    return f"An upload must have at most {plenty(limits.upload_bytes)} bytes: this one has more."
+
+
+def _problem(status: int, sentence: str) -> JSONResponse:
+    return JSONResponse({"detail": sentence}, status)
+
+
+def _with_headers(send: Send, path: str) -> Send:
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURITY.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store" if path.startswith(("/api", "/solve")) else "no-cache")
+        await send(message)
+
+    return answer

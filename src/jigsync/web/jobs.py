@@ -1,0 +1,201 @@
+"""Solving in the background: a few workers, a short queue, progress for whoever watches, and a cancel button.
+
+A job keeps only its latest state and a version number. Watchers look at it when they are ready, so that a slow or dead
+watcher never holds up the solver or another watcher.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import jigsync
+from jigsync.errors import JigsyncError
+from jigsync.io.solution_file import solution_json
+from jigsync.placement import Placed, Solution
+from jigsync.render.layout import layout_of
+from jigsync.solvers.base import Assignment, Progress
+from jigsync.web.limits import Limits, Refusal
+from jigsync.web.models import JobModel, Shown, SolutionModel, SolveOptions
+from jigsync.web.store import HeldPuzzle
+
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
+FINISHED: Final = ("done", "failed", "cancelled")
+KEPT: Final = 200
+"""Finished jobs that can still be asked for."""
+
+log = logging.getLogger("jigsync.web")
+
+
+def shown(solution: Solution, held: HeldPuzzle) -> Shown | None:
+    """A solution and its cells' size; None when it failed."""
+    if solution.grid is None:
+        return None
+    pitch = layout_of(held.puzzle, solution).pitch
+    return Shown(solution=SolutionModel.model_validate(solution_json(solution)), pitch=list(pitch))
+
+
+@dataclass(eq=False)
+class Job:
+    """One solve."""
+
+    held: HeldPuzzle
+    options: SolveOptions
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    state: State = "waiting"
+    version: int = 0
+    cancelled: bool = False
+    stage: str = ""
+    fraction: float = 0.0
+    energy: float | None = None
+    reason: str = ""
+    shown: Shown | None = None
+    begun: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    _drawn: Assignment | None = None
+    _ended: threading.Event = field(default_factory=threading.Event)
+
+    def model(self) -> JobModel:
+        """The job as the interface shows it."""
+        seconds = self.seconds if self.state in FINISHED else time.monotonic() - self.begun
+        return JobModel(
+            id=self.id,
+            puzzle=self.held.id,
+            state=self.state,
+            stage=self.stage,
+            fraction=self.fraction,
+            energy=self.energy,
+            seconds=round(seconds, 3),
+            reason=self.reason,
+            shown=self.shown,
+        )
+
+    def watch(self, step: Progress) -> bool:
+        """What the solver calls; False stops it."""
+        self.stage, self.fraction = step.stage, max(self.fraction, step.fraction)
+        best = step.best
+        if best is not None and best is not self._drawn:
+            self._drawn = best
+            self.energy = best.energy
+            self.shown = shown(_partial(best, self.held), self.held)
+        self.version += 1
+        return not self.cancelled
+
+    def end(self, state: State, reason: str = "", result: Shown | None = None) -> None:
+        """The last state of a job; the first one to end it counts."""
+        if self.state in FINISHED:
+            return
+        self.seconds = time.monotonic() - self.begun
+        self.reason = reason
+        if result is not None:
+            self.shown, self.fraction = result, 1.0
+        self.state = state
+        self.version += 1
+        self._ended.set()
+
+    @property
+    def finished(self) -> bool:
+        """Is there nothing more to come?"""
+        return self.state in FINISHED
+
+
+def _partial(best: Assignment, held: HeldPuzzle) -> Solution:
+    """A placement on the way, before the global turn is decided."""
+    assert best.grid is not None
+    placement = {}
+    for name, slot, turns in zip(held.puzzle.ids, best.slots, best.turns, strict=True):
+        row, col = best.grid.cell(int(slot)) if slot >= 0 else (None, None)
+        placement[name] = Placed(row, col, int(turns))
+    return Solution(best.status, best.reason, best.grid, placement, energy=best.energy)
+
+
+class Jobs:
+    """All jobs of a server."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._pool = ThreadPoolExecutor(max_workers=limits.running_jobs, thread_name_prefix="solve")
+        self._jobs: dict[str, Job] = {}
+        self._lock = threading.Lock()
+
+    def start(self, held: HeldPuzzle, options: SolveOptions) -> Job:
+        """Queues a solve; Refusal 429 when too many wait already."""
+        job = Job(held, options)
+        with self._lock:
+            open_jobs = sum(not other.finished for other in self._jobs.values())
+            if open_jobs >= self._limits.running_jobs + self._limits.waiting_jobs:
+                raise Refusal(
+                    429,
+                    f"{open_jobs} puzzles are being solved or wait for it, which is as many as are taken at a time:"
+                    " try again in a moment.",
+                    retry_after=5,
+                )
+            finished = [name for name, other in self._jobs.items() if other.finished]
+            for name in finished[: max(0, len(finished) - KEPT)]:
+                del self._jobs[name]
+            self._jobs[job.id] = job
+            held.jobs += 1
+        self._pool.submit(self._run, job)
+        return job
+
+    def get(self, name: str) -> Job:
+        """The job of this id; Refusal 404 when there is none."""
+        job = self._jobs.get(name)
+        if job is None:
+            raise Refusal(404, "There is no such job: the server may have been started anew.")
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """Stops a job. One that has something to show ends with it; one that is still waiting or measuring ends now."""
+        job.cancelled = True
+        if job.shown is None:
+            job.end("cancelled", "It was cancelled before there was anything to show.")
+
+    def close(self) -> None:
+        """Stops everything."""
+        for job in list(self._jobs.values()):
+            job.cancelled = True
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, job: Job) -> None:
+        try:
+            if not job.finished:
+                job.begun = time.monotonic()
+                job.state = "running"
+                job.version += 1
+                self._solve(job)
+        except JigsyncError as error:
+            job.end("failed", str(error))
+        except MemoryError:
+            job.end("failed", "There was not enough memory to solve this puzzle.")
+        except Exception:
+            log.exception("A job failed.")
+            job.end("failed", "Something went wrong in the solver; the server's terminal shows what.")
+        finally:
+            with self._lock:
+                job.held.jobs -= 1
+
+    def _solve(self, job: Job) -> None:
+        options = job.options
+        limit = self._limits.solve_seconds
+        keywords: dict[str, Any] = {
+            "grid": options.grid,
+            "pins": options.pins,
+            "exclude": options.exclude,
+            "upright": options.upright,
+            "seed": options.seed,
+            "time_limit": limit if options.time_limit is None else min(options.time_limit, limit),
+        }
+        solution = jigsync.solve(job.held.puzzle, options.solver, measurer=job.held, progress=job.watch, **keywords)
+        job.energy = solution.energy
+        if not solution:
+            job.end("cancelled" if job.cancelled else "failed", solution.reason)
+        elif job.cancelled:
+            job.end("cancelled", "It was stopped; this is the best so far.", shown(solution, job.held))
+        else:
+            job.end("done", solution.reason, shown(solution, job.held))

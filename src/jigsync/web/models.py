@@ -1,0 +1,203 @@
+"""The shapes of everything that goes over HTTP; the OpenAPI document is made from them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FragmentId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", examples=["f003"])]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Turns = Annotated[int, Field(ge=0, le=3, description="quarter turns, counter-clockwise")]
+Cell = Annotated[int, Field(ge=0, le=9999)]
+GridText = Annotated[str, Field(pattern=r"^[1-9]\d{0,3}(x[1-9]\d{0,3})?$", examples=["4x6"])]
+Seed = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class Model(BaseModel):
+    """An unknown key is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(Model):
+    """Why a request was turned down."""
+
+    detail: str = Field(description="one sentence for a person")
+
+
+class PlacedModel(Model):
+    """A fragment's cell and turns; row and col are null when it is unplaced."""
+
+    row: Cell | None
+    col: Cell | None
+    turns: Turns
+    confidence: Share | None = None
+
+
+class GaugeModel(Model):
+    """The global turn; `probabilities` of 0..3 further turns being upright."""
+
+    turns: Turns
+    confidence: Share
+    probabilities: Annotated[list[Share], Field(min_length=4, max_length=4)] | None = None
+
+
+class SolutionModel(Model):
+    """solution.json."""
+
+    format: Literal["jigsync-solution/1"]
+    status: Literal["ok", "partial", "failed"]
+    reason: str = ""
+    grid: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=2, max_length=2)] | None
+    gauge: GaugeModel
+    fragments: dict[FragmentId, PlacedModel]
+    solver: str = ""
+    seconds: Annotated[float, Field(ge=0.0, le=1e12)] = 0.0
+
+
+class Shown(Model):
+    """A solution, and what it takes to draw it."""
+
+    solution: SolutionModel
+    pitch: list[int] = Field(description="height and width of a cell in fragment pixels")
+
+
+class Step(Model):
+    """One state of the workbench: what a person sees, pinned and ruled out."""
+
+    solution: SolutionModel | None = None
+    pinned: list[FragmentId] = []
+    excluded: list[FragmentId] = []
+
+
+class SolveOptions(Model):
+    """How to solve; everything may be left out."""
+
+    grid: GridText | None = Field(None, description="null tries every grid that fits")
+    pins: dict[FragmentId, tuple[Cell, Cell, Turns]] = Field({}, description="id -> row, col, turns: stays there")
+    exclude: list[FragmentId] = Field([], description="ids that do not belong to the picture")
+    upright: bool = Field(False, description="no fragment is turned")
+    solver: str = "jigsync"
+    seed: Seed = 0
+    time_limit: Annotated[float, Field(gt=0.0)] | None = Field(None, description="seconds")
+
+
+class ProjectModel(Model):
+    """project.json: every state up to now, and which of them is shown."""
+
+    format: Literal["jigsync-project/1"] = "jigsync-project/1"
+    name: Annotated[str, Field(max_length=100)] = "puzzle"
+    grid: GridText | None = None
+    upright: bool = False
+    steps: Annotated[list[Step], Field(min_length=1, max_length=200)]
+    at: Annotated[int, Field(ge=0, lt=200)] = 0
+
+
+class FragmentModel(Model):
+    """A fragment's size in pixels, and its skew in the scan it came from."""
+
+    id: str
+    width: int
+    height: int
+    skew: float | None = None
+
+
+class PuzzleModel(Model):
+    """A puzzle that the server holds."""
+
+    id: str
+    name: str
+    fragments: list[FragmentModel]
+    pitch: list[int]
+    notes: list[str] = []
+    project: ProjectModel | None = None
+
+
+class PictureModel(Model):
+    """A picture that the server holds to cut puzzles from."""
+
+    id: str
+    name: str
+    width: int
+    height: int
+
+
+class CutOptionsModel(Model):
+    """How to cut a picture."""
+
+    picture: Annotated[str, Field(max_length=64, description="id of an uploaded picture, or a bundled one's name")]
+    rows: Annotated[int, Field(ge=1, le=100)] = 4
+    cols: Annotated[int, Field(ge=1, le=100)] = 6
+    shape: Annotated[float, Field(ge=0.0, le=32.0, description="how curved the cuts are")] = 16.0
+    erosion: Annotated[float, Field(ge=0.0, le=0.4, description="how worn the edges are")] = 0.1
+    photo: Annotated[float, Field(ge=0.0, le=1.0, description="how faded, stained and noisy")] = 0.1
+    seed: Seed = 0
+
+
+class JobModel(Model):
+    """A solve: where it is, and its result."""
+
+    id: str
+    puzzle: str
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    stage: str = ""
+    fraction: Share = 0.0
+    energy: float | None = Field(None, description="of the best placement so far; lower is better")
+    seconds: float = 0.0
+    reason: str = Field("", description="why it failed, or is only partly solved")
+    shown: Shown | None = Field(None, description="the best placement so far, and at the end the solution")
+
+
+class TurnRequest(Model):
+    """A further global turn."""
+
+    solution: SolutionModel
+    turns: Turns
+
+
+class PictureRequest(Model):
+    """Which picture to draw."""
+
+    solution: SolutionModel
+    gaps: bool = False
+    longest: Annotated[int, Field(ge=16, le=20_000)] | None = Field(None, description="shrink to so many pixels")
+
+
+class CellRequest(Model):
+    """Which cell to find fragments for."""
+
+    solution: SolutionModel
+    row: Cell
+    col: Cell
+    limit: Annotated[int, Field(ge=1, le=20)] = 6
+
+
+class CandidateModel(Model):
+    """A fragment that may stand in the cell."""
+
+    id: str
+    turns: Turns
+    score: float
+    probability: Share
+
+
+class TableRequest(Model):
+    """What the spreadsheet lists."""
+
+    step: Step
+
+
+class About(Model):
+    """What this server is and takes."""
+
+    version: str
+    limits: dict[str, float]
+    pictures: list[str]
+    severities: dict[str, dict[str, float]]
+    solvers: dict[str, str]
+
+
+def plain(model: BaseModel) -> dict[str, Any]:
+    """A model as JSON values."""
+    return model.model_dump(mode="json")

@@ -1,0 +1,91 @@
+"""Runs the workbench until Ctrl-C."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+import webbrowser
+from collections.abc import Iterable
+
+import typer
+
+from jigsync.errors import InputError, MissingExtraError
+from jigsync.io.files import reason_of
+from jigsync.web.limits import Limits
+
+
+def run(host: str, port: int, limits: Limits, *, open_page: bool = False, allowed: Iterable[str] = ()) -> None:
+    """Serves the workbench at host:port.
+
+    Args:
+        host: an address or a name of this machine.
+        port: 0 takes any free one.
+        open_page: open the page in the browser when it is there.
+        allowed: names, besides localhost and addresses, by which browsers may call it.
+    """
+    for package in ("fastapi", "uvicorn", "python_multipart"):
+        try:
+            __import__(package)
+        except ImportError:
+            raise MissingExtraError("The workbench", package.replace("_", "-"), "web") from None
+    import uvicorn
+
+    from jigsync.web.app import create_app
+
+    listening = _listen(host, port)
+    address = _address(host, listening.getsockname()[1])
+    names = [*allowed] if _is_address(host) else [*allowed, host]
+    config = uvicorn.Config(
+        create_app(limits, names),
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=3,
+        server_header=False,
+        h11_max_incomplete_event_size=32_768,
+    )
+    typer.echo(f"The workbench is at {address} - press Ctrl-C to stop it.", err=True)
+    if not _is_loopback(host):
+        typer.echo("Everyone who reaches this machine over the network can use it: there is no password.", err=True)
+    if open_page:
+        threading.Timer(0.8, webbrowser.open, [address]).start()
+    server = uvicorn.Server(config)
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listening.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(128)
+    except OSError as error:
+        raise InputError(
+            f"The workbench cannot listen on {host}:{port}: {reason_of(error)}. Choose another --port or --host."
+        ) from None
+    return listening
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(host: str) -> bool:
+    return ipaddress.ip_address(host).is_loopback if _is_address(host) else host == "localhost"
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

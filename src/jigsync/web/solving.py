@@ -1,0 +1,152 @@
+"""Routes that solve: jobs with a stream of progress, candidates for a cell, and one request that does it all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import ValidationError
+
+import jigsync
+from jigsync.errors import InputError, OptionError
+from jigsync.solvers import base as solvers
+from jigsync.web.bench import Bench
+from jigsync.web.jobs import Job, shown
+from jigsync.web.limits import Refusal
+from jigsync.web.models import (
+    CandidateModel,
+    CellRequest,
+    JobModel,
+    Shown,
+    SolutionModel,
+    SolveOptions,
+    TurnRequest,
+)
+from jigsync.web.project import solution_of
+from jigsync.web.puzzles import Files, Id, take_upload
+from jigsync.web.uploads import Kind
+
+router = APIRouter(tags=["solving"])
+
+LOOK = 0.08
+"""Seconds between two looks at a job."""
+HEARTBEAT = 10.0
+"""Seconds after which a silent stream says that it is still there."""
+
+
+@router.post("/api/puzzles/{puzzle}/jobs", status_code=202)
+async def start_job(bench: Bench, puzzle: Id, options: SolveOptions) -> JobModel:
+    """Starts solving a puzzle. Follow `/api/jobs/{job}/events`, or ask for `/api/jobs/{job}`."""
+    held = bench.puzzles.get(puzzle)
+    _check(options, held.puzzle.ids)
+    return bench.jobs.start(held, options).model()
+
+
+def _check(options: SolveOptions, ids: tuple[str, ...]) -> None:
+    solvers.get(options.solver)
+    for name in (*options.pins, *options.exclude):
+        if name not in ids:
+            raise OptionError(f"The fragment '{name}' is not in the puzzle.")
+
+
+@router.get("/api/jobs/{job}")
+async def get_job(bench: Bench, job: Id) -> JobModel:
+    """Where a job is."""
+    return bench.jobs.get(job).model()
+
+
+@router.delete("/api/jobs/{job}", status_code=202)
+async def cancel_job(bench: Bench, job: Id) -> JobModel:
+    """Cancels a job; the best placement so far stays."""
+    found = bench.jobs.get(job)
+    bench.jobs.cancel(found)
+    return found.model()
+
+
+@router.get(
+    "/api/jobs/{job}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "a job, whenever it changes"}},
+)
+async def job_events(bench: Bench, job: Id) -> StreamingResponse:
+    """A job as server-sent events: `progress` whenever it changes, `end` once, then the stream closes."""
+    return StreamingResponse(_events(bench.jobs.get(job)), media_type="text/event-stream")
+
+
+async def _events(job: Job) -> AsyncIterator[str]:
+    seen, quiet, drawn = -1, 0.0, None
+    while True:
+        version = job.version
+        if version != seen:
+            model = job.model()
+            # The placement is the bulk of an event: it is sent when it changes.
+            same = model.shown is drawn and not job.finished
+            seen, quiet, drawn = version, 0.0, model.shown
+            value = model.model_dump(mode="json", exclude={"shown"} if same else None)
+            yield f"event: {'end' if job.finished else 'progress'}\ndata: {json.dumps(value)}\n\n"
+            if model.state in ("done", "failed", "cancelled"):
+                return
+        elif quiet >= HEARTBEAT:
+            quiet = 0.0
+            yield ": still here\n\n"
+        await asyncio.sleep(LOOK)
+        quiet += LOOK
+
+
+@router.post("/api/puzzles/{puzzle}/turned")
+async def turned(bench: Bench, puzzle: Id, request: TurnRequest) -> Shown:
+    """The same assembly after a further global turn."""
+    held = bench.puzzles.get(puzzle)
+    found = shown(solution_of(request.solution, held.puzzle).turned(request.turns), held)
+    if found is None:
+        raise InputError("A solution that failed cannot be turned.")
+    return found
+
+
+@router.post("/api/puzzles/{puzzle}/candidates")
+async def cell_candidates(bench: Bench, puzzle: Id, request: CellRequest) -> list[CandidateModel]:
+    """The fragments that fit a cell best, given its neighbours."""
+    held = bench.puzzles.get(puzzle)
+    solution = solution_of(request.solution, held.puzzle)
+    found = await bench.work(
+        lambda: jigsync.candidates(held.puzzle, solution, request.row, request.col, measurer=held, limit=request.limit)
+    )
+    return [CandidateModel(**candidate._asdict()) for candidate in found]
+
+
+@router.post("/solve", response_model=SolutionModel)
+async def solve(
+    bench: Bench,
+    request: Request,
+    files: Files,
+    kind: Annotated[Kind, Form()] = "auto",
+    options: Annotated[str, Form(description="a SolveOptions object as JSON", max_length=100_000)] = "{}",
+) -> Response:
+    """Fragments in, solution.json out, in one request: for scripts.
+
+    `curl -F files=@fragments.zip http://127.0.0.1:8765/solve`. Hanging up cancels the solve.
+    """
+    try:
+        wanted = SolveOptions.model_validate_json(options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "options"
+        raise OptionError(f"The '{place}' of a solve is not usable: {first['msg']}.") from None
+    held = await take_upload(bench, files, kind)
+    try:
+        _check(wanted, held.puzzle.ids)
+        job = bench.jobs.start(held, wanted)
+        while not job.finished:
+            if await request.is_disconnected():
+                bench.jobs.cancel(job)
+                break
+            await asyncio.sleep(LOOK)
+    finally:
+        bench.puzzles.drop(held.id)
+    if job.shown is None or not job.finished:
+        raise Refusal(422, job.reason or "It was cancelled.")
+    return Response(job.shown.solution.model_dump_json(indent=1), media_type="application/json")

@@ -1,0 +1,160 @@
+"""What the server holds: puzzles and pictures, each under an id that cannot be guessed, until they are let go.
+
+When there is no room, what was not used for a while makes room; when everything is in use, newcomers are refused.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.io.images import png_bytes
+from jigsync.measure import registry as measurers
+from jigsync.measure.measurements import Measurements
+from jigsync.puzzle import Puzzle
+from jigsync.render.assemble import unpremultiply
+from jigsync.web.limits import Limits, Refusal
+from jigsync.web.models import ProjectModel
+
+LARGEST_SHOWN = 400
+"""Longer side of a fragment as the page shows it, px."""
+
+
+class Held(Protocol):
+    """What can be held."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def pixels(self) -> int: ...
+
+    @property
+    def busy(self) -> bool: ...
+
+
+@dataclass(eq=False)
+class HeldPuzzle:
+    """A puzzle, measured at most once. It is a `Measurer` of itself."""
+
+    name: ClassVar[str] = "remembered"
+
+    puzzle: Puzzle
+    notes: tuple[str, ...] = ()
+    skews: dict[str, float | None] | None = None
+    project: ProjectModel | None = None
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    jobs: int = 0
+    _measured: Measurements | None = None
+    _measuring: threading.Lock = field(default_factory=threading.Lock)
+    _shown: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def pixels(self) -> int:
+        """Of all fragments."""
+        return sum(int(pixels.shape[0] * pixels.shape[1]) for pixels in self.puzzle.fragments.pixels)
+
+    @property
+    def busy(self) -> bool:
+        """Is a job working on it?"""
+        return self.jobs > 0
+
+    def measure(self, puzzle: Puzzle) -> Measurements:
+        """What the default measurer says, from the first time on."""
+        with self._measuring:
+            if self._measured is None:
+                self._measured = measurers.get(measurers.DEFAULT).measure(puzzle)
+            return self._measured
+
+    def shown(self, name: str) -> bytes:
+        """A PNG of a fragment as presented, straight colours, no larger than LARGEST_SHOWN."""
+        if name not in self._shown:
+            pixels = np.array(self.puzzle.fragments[name])
+            height, width = pixels.shape[:2]
+            if (longer := max(height, width)) > LARGEST_SHOWN:
+                size = (max(1, width * LARGEST_SHOWN // longer), max(1, height * LARGEST_SHOWN // longer))
+                pixels = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+            unpremultiply(pixels)
+            self._shown[name] = png_bytes(pixels)
+        return self._shown[name]
+
+
+@dataclass(eq=False)
+class HeldPicture:
+    """A picture to cut."""
+
+    rgb: NDArray[np.uint8]
+    sha256: str
+    name: str
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+
+    @property
+    def pixels(self) -> int:
+        """Width x height."""
+        return int(self.rgb.shape[0] * self.rgb.shape[1])
+
+    @property
+    def busy(self) -> bool:
+        """Never: whoever uses it has it."""
+        return False
+
+
+Kept = TypeVar("Kept", bound=Held)
+
+
+class Store(Generic[Kept]):
+    """Things by id; safe to use from any thread."""
+
+    def __init__(self, what: str, limits: Limits) -> None:
+        self._what = what
+        self._limits = limits
+        self._held: dict[str, tuple[Kept, float]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, thing: Kept) -> Kept:
+        """Keeps a thing; Refusal 503 when there is no room and nothing that may go."""
+        with self._lock:
+            while self._full(thing):
+                self._let_one_go()
+            self._held[thing.id] = (thing, time.monotonic())
+        return thing
+
+    def get(self, name: str) -> Kept:
+        """The thing of this id; Refusal 404 when there is none."""
+        with self._lock:
+            if name not in self._held:
+                raise Refusal(404, f"There is no such {self._what}: the server may have been started anew.")
+            thing, _ = self._held[name]
+            self._held[name] = (thing, time.monotonic())
+        return thing
+
+    def drop(self, name: str) -> None:
+        """Lets a thing go."""
+        with self._lock:
+            self._held.pop(name, None)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def _full(self, newcomer: Kept) -> bool:
+        pixels = newcomer.pixels + sum(thing.pixels for thing, _ in self._held.values())
+        return bool(self._held) and (len(self._held) >= self._limits.puzzles or pixels > self._limits.held_pixels)
+
+    def _let_one_go(self) -> None:
+        idle = time.monotonic() - self._limits.idle_seconds
+        free = [(used, name) for name, (thing, used) in self._held.items() if used <= idle and not thing.busy]
+        if not free:
+            raise Refusal(
+                503,
+                f"The workbench is full: it holds {len(self._held)} {self._what}s that were used a moment ago."
+                " Close one, or try again in some minutes.",
+                retry_after=60,
+            )
+        del self._held[min(free)[1]]
