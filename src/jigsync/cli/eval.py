@@ -73,19 +73,24 @@ def eval(
     """
     import json
 
+    from jigsync.cli.progress import progress_bar
     from jigsync.study.evaluate import run
     from jigsync.study.evaluate.gallery import chosen, shown
     from jigsync.study.evaluate.report import write_report
 
-    if [images, manifest, gap].count(None) == 3:
-        found = run.evaluate(out, gauge, partial=True)
-    else:
+    scored_only = images is None and manifest is None and gap is None
+    if not scored_only:
         wanted = _wanted(grids, severities, puzzles, cell, turns, split, seed, from_images=not (manifest or gap))
         known = _listed(solvers), _listed(measurers or "")
         _predict(out, images, manifest, gap, wanted, known, known_grid, time_limit, workers or os.cpu_count() or 1)
-        found = run.evaluate(out, gauge)
-    run.write_tables(found)
-    write_report(found, list(shown(found, chosen(found, gallery), confidence)))
+    with progress_bar() as bar:
+        found = run.evaluate(out, gauge, scored_only, bar)
+        run.write_tables(found)
+        pictures = []
+        for one in shown(found, picked := chosen(found, gallery), confidence):
+            pictures.append(one)
+            bar("gallery", len(pictures), len(picked))
+        write_report(found, pictures)
     if as_json:
         typer.echo(json.dumps(found.to_json()))
     else:

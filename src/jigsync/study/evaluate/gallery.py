@@ -41,7 +41,7 @@ def chosen(found: Evaluation, count: int) -> list[Spec]:
             groups.setdefault(one.spec.setting, {}).setdefault(one.spec.name, one)
     out = []
     for setting in sorted(groups, key=lambda setting: setting_order(*setting)):
-        ranked = sorted(groups[setting].values(), key=lambda one: (_rank(one, found), one.spec.name))
+        ranked = sorted(groups[setting].values(), key=lambda one: (_rank(one, found), one.spec.seed))
         places = dict.fromkeys(int((k + 0.5) / count * len(ranked)) for k in range(count))
         out += [ranked[place].spec for place in places]
     return out

@@ -21,6 +21,8 @@ from jigsync.study.intervals import Interval
 REPORT_FILE: Final = "report.html"
 CHARTED: Final = ("AA+rot", "PA+rot")
 TABLED: Final = ("PA", "AA", "AA+rot", "PA+rot", "SRA", "rotation")
+FEW: Final = 5
+"""Of fewer puzzles no interval is shown: the bootstrap has nothing to draw from."""
 MEANING: Final = {
     "PA": "puzzles with every fragment in its slot",
     "AA": "fragments in their slot",
@@ -38,15 +40,26 @@ def write_report(found: Evaluation, shown: Sequence[Shown]) -> None:
 
 def report(found: Evaluation, shown: Sequence[Shown]) -> str:
     """The page."""
-    body = "\n".join(
-        part for part in (_head(found), _charts(found), _table(found), _kinds(found), _pairs(found)) if part
-    )
-    rest = f"{_gallery(found, shown)}\n{_how(found)}"
+    sections = {
+        "At a glance": _charts(found),
+        "Table": _table(found),
+        "Gallery": _gallery(found, shown),
+        "By kind of picture": _kinds(found),
+        "Pairs": _pairs(found),
+        "How it was measured": _how(found),
+    }
+    there = {title: text for title, text in sections.items() if text}
+    links = " ".join(f'<a href="#{_anchor(title)}">{title}</a>' for title in there)
+    body = "\n".join(f'<h2 id="{_anchor(title)}">{title}</h2>\n{text}' for title, text in there.items())
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>JigSync evaluation</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style></head><body><main>\n{body}\n{rest}\n</main></body></html>\n"
+        f"<style>{STYLE}</style></head><body><main>\n{_head(found)}\n<nav>{links}</nav>\n{body}\n</main></body></html>\n"
     )
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
 
 
 def _head(found: Evaluation) -> str:
@@ -72,7 +85,7 @@ def _head(found: Evaluation) -> str:
 def _charts(found: Evaluation) -> str:
     """Two charts a grid."""
     whole = [line for line in found.lines if line.kind == ALL_KINDS]
-    parts = [f"<h2>At a glance</h2>{key([method.label for method in found.methods])}"]
+    parts = [f"{key([method.label for method in found.methods])}"]
     for grid in dict.fromkeys(line.grid for line in whole):
         names = list(dict.fromkeys(line.severity for line in whole if line.grid == grid))
         drawn = (chart(f"{grid}: {m}, per cent", names, _series(found, whole, grid, names, m)) for m in CHARTED)
@@ -128,7 +141,7 @@ def _table(found: Evaluation) -> str:
         right = "<td>-</td>" if line.gauge_right is None else _share(line.gauge_right)
         rows.add(setting, label, f"<td>{line.puzzles}</td>", *values, right, f"<td>{line.seconds:.2f}</td>")
     told = "Per cent, with 95 % intervals; seconds are the median a puzzle, measuring included."
-    return f"<h2>Table</h2><p>{told}</p>{rows.html()}"
+    return f"<p>{told}</p>{rows.html()}"
 
 
 def _note(line: Line) -> str:
@@ -149,7 +162,7 @@ def _kinds(found: Evaluation) -> str:
             _share(line.by_gauge[found.lead]["AA+rot"], True) if line and line.by_gauge else "<td>-</td>" for line in of
         )
         rows.add(f"{grid} {severity}", escape(method.label), *shares)
-    return f"<h2>By kind of picture</h2><p>AA+rot in per cent, 95 % intervals, number of puzzles.</p>{rows.html()}"
+    return f"<p>AA+rot in per cent, 95 % intervals, number of puzzles.</p>{rows.html()}"
 
 
 def _pairs(found: Evaluation) -> str:
@@ -167,7 +180,7 @@ def _pairs(found: Evaluation) -> str:
             *(f"<td>{count}</td>" for count in (signs.better, signs.equal, signs.worse)),
         )
     return (
-        "<h2>Pairs</h2><p>Differences in AA+rot on the same puzzles, in points, with 95 % intervals; bold where the"
+        "<p>Differences in AA+rot on the same puzzles, in points, with 95 % intervals; bold where the"
         f" interval leaves out 0. Better, equal and worse count puzzles.</p>{rows.html()}"
     )
 
@@ -177,7 +190,7 @@ def _gallery(found: Evaluation, shown: Sequence[Shown]) -> str:
         return ""
     rows = "\n".join(_shown(one) for one in shown)
     return (
-        "<h2>Gallery</h2><p>Chosen by rank: of every setting the puzzles at evenly spaced ranks of"
+        "<p>Chosen by rank: of every setting the puzzles at evenly spaced ranks of"
         f" {escape(found.methods[0].label)}'s AA+rot. A red line is a fragment in the wrong slot, a tape of amber and"
         f" black stripes one in its slot but turned wrong.</p>{rows}"
     )
@@ -206,11 +219,12 @@ def _how(found: Evaluation) -> str:
     terms = "".join(f"<dt>{name}</dt><dd>{escape(MEANING[name])}</dd>" for name in TABLED)
     versions = "".join(f"<li><code>{escape(line)}</code></li>" for line in _identities(found))
     return (
-        f"<h2>How it was measured</h2><dl>{terms}<dt>gauge right</dt><dd>puzzles answered in the best of the four"
+        f"<dl>{terms}<dt>gauge right</dt><dd>puzzles answered in the best of the four"
         " global turns; ties count as right</dd></dl>"
         "<p>Intervals are Wilson's for PA, PA+rot and gauge right, and the percentile bootstrap over puzzles for the"
-        " others. Failed and crashed answers count as wrong, refused puzzles do not count. All figures, in both gauges,"
-        " are in table.csv, pairs.csv and scores.csv beside this page.</p>"
+        " others; where all puzzles have the same value the bootstrap gives a point, and PA's interval tells what so"
+        " many puzzles allow. Failed and crashed answers count as wrong, refused puzzles do not count. All figures,"
+        " in both gauges, are in table.csv, pairs.csv and scores.csv beside this page.</p>"
         f"<ul>{versions}</ul>"
     )
 
@@ -226,9 +240,11 @@ def _identities(found: Evaluation) -> Iterator[str]:
 
 
 def _share(interval: Interval, count: bool = False) -> str:
+    """A cell: the estimate, its interval below it, the number of puzzles when it is not that of the row."""
     low, high = (f"{100 * value:.1f}".removesuffix(".0") for value in (interval.low, interval.high))
-    size = f", n={interval.n}" if count else ""
-    return f"<td>{100 * interval.estimate:.1f}<small>{low} to {high}{size}</small></td>"
+    told = f"{low} to {high}" if interval.n >= FEW else ""
+    size = f"n = {interval.n}" if count else ""
+    return f"<td>{100 * interval.estimate:.1f}<small>{', '.join(part for part in (told, size) if part)}</small></td>"
 
 
 def _listed(names: Sequence[str]) -> str:

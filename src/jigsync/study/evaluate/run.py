@@ -16,6 +16,7 @@ from jigsync.study.evaluate.plan import Method, Spec
 from jigsync.study.evaluate.scores import Scored, score_cache
 from jigsync.study.evaluate.table import Line, Pair, lines, pairs
 from jigsync.study.reproduce import csv_bytes
+from jigsync.study.result import Progress, silent
 from jigsync.study.score import GAUGES, GaugeName
 
 FORMAT: Final = "jigsync-eval/1"
@@ -108,12 +109,15 @@ def reopen(root: Path) -> tuple[list[Spec], Config, int]:
     return specs, config, head.key("seed").integer(0, 2**63 - 1)
 
 
-def evaluate(root: Path, lead: GaugeName, partial: bool = False) -> Evaluation:
+def evaluate(root: Path, lead: GaugeName, partial: bool = False, progress: Progress = silent) -> Evaluation:
     """Scores what the folder holds; `partial` allows predictions to be missing."""
     if lead not in GAUGES:
         raise OptionError(f"The gauge must be one of {', '.join(GAUGES)}. Got '{lead}' instead.")
     specs, config, seed = reopen(root)
-    scored = list(score_cache(specs, config, Cache(root)))
+    scored: list[Scored] = []
+    for number, spec in enumerate(specs, start=1):
+        scored += score_cache(spec, config, Cache(root))
+        progress("scores", number, len(specs))
     found = Evaluation(root, specs, config, scored, lines(scored, seed), pairs(scored, seed), lead, seed)
     if not scored or (found.missing and not partial):
         raise InputError(f"The folder '{root}' lacks {found.missing} predictions: run the evaluation to its end first.")

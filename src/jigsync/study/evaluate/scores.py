@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,32 +64,31 @@ class Scored:
         return {**own, **measures, "reason": self.reason}
 
 
-def score_cache(specs: Sequence[Spec], config: Config, cache: Cache) -> Iterator[Scored]:
-    """The scores of every prediction that is there, puzzle by puzzle."""
-    for spec in specs:
-        truth = None
-        for method in config.methods:
-            answer = cache.read(spec, method, config)
-            if answer is None:
-                continue
-            truth = truth or cache.read_truth(spec)
-            found = score(answer.solution, truth)
-            grid = answer.solution.grid
-            yield Scored(
-                spec,
-                method,
-                answer.outcome,
-                answer.solution.status,
-                answer.solution.reason,
-                found.fragments,
-                found.placed,
-                grid is not None and grid.turned(0 if spec.upright else found.best_turns) == truth.grid,
-                answer.seconds,
-                answer.measured,
-                _measures(found, spec.upright),
-                None if spec.upright else found.best_turns == 0,
-                0 if spec.upright else found.best_turns,
-            )
+def score_cache(spec: Spec, config: Config, cache: Cache) -> Iterator[Scored]:
+    """The scores of every prediction of a puzzle that is there, in the order of the methods."""
+    truth = None
+    for method in config.methods:
+        answer = cache.read(spec, method, config)
+        if answer is None:
+            continue
+        truth = truth or cache.read_truth(spec)
+        found = score(answer.solution, truth)
+        grid, best = answer.solution.grid, 0 if spec.upright else found.best_turns
+        yield Scored(
+            spec,
+            method,
+            answer.outcome,
+            answer.solution.status,
+            answer.solution.reason,
+            found.fragments,
+            found.placed,
+            grid is not None and grid.turned(best) == truth.grid,
+            answer.seconds,
+            answer.measured,
+            _measures(found, spec.upright),
+            None if spec.upright else best == 0,
+            best,
+        )
 
 
 def _measures(found: Scores, upright: bool) -> dict[GaugeName, dict[str, float]]:

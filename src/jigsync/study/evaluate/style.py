@@ -17,6 +17,8 @@ h2 { font-size: 1.15rem; margin: 2.4rem 0 .5rem; padding-top: .8rem; border-top:
 h3 { font-size: .95rem; font-weight: 600; margin: 1.4rem 0 .4rem; overflow-wrap: anywhere; }
 p { max-width: 46rem; margin: .3rem 0 .8rem; }
 .lead, small, figcaption, dd { color: var(--faint); }
+nav { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; }
+a { color: var(--s0); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .28rem .7rem; text-align: right; vertical-align: top; white-space: nowrap; }
