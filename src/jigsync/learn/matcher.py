@@ -75,7 +75,7 @@ class Encoder(nn.Module):
         self.fine = _Block(fine, 1)
         self.down = nn.Conv1d(fine, width, 4, stride=2, padding=1)
         self.blocks = nn.Sequential(*(_Block(width, dilation) for dilation in options.dilations))
-        self.code = nn.Conv1d(width, 2 * options.code, 1)
+        self.codes = nn.Conv1d(width, 2 * options.code, 1)
         self.near = nn.Conv1d(fine, 2 * options.pair, 1)
         self.wide = nn.Conv1d(width, 2 * options.pair, 1)
         self.none = nn.Sequential(nn.Linear(2 * width, 32), nn.ReLU(), nn.Linear(32, 1))
@@ -84,7 +84,7 @@ class Encoder(nn.Module):
     def forward(self, strips: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         fine = torch.relu(self.fine(self.stem(strips) + self.place))
         h = torch.relu(self.blocks(self.down(fine)))
-        f, g = self.code(h).chunk(2, dim=1)
+        f, g = self.codes(h).chunk(2, dim=1)
         scale = torch.exp(self.scale) * (f.shape[1] * f.shape[2]) ** -0.25
         f, g = (f * scale).flatten(1), (g.flip(2) * scale).flatten(1)
         maps = self.near(fine) + self.wide(h).repeat_interleave(2, dim=2)
@@ -101,8 +101,9 @@ class Ranker(nn.Module):
         pair = options.pair
         self.first = nn.Conv1d(pair, pair, 4, stride=2, padding=1)
         self.second = nn.Conv1d(pair, pair, 3, padding=1)
-        self.out = nn.Sequential(nn.Linear(2 * pair, pair), nn.ReLU(), nn.Linear(pair, 1))
-        nn.init.zeros_(self.out[2].weight)
+        last = nn.Linear(pair, 1)
+        nn.init.zeros_(last.weight)
+        self.out = nn.Sequential(nn.Linear(2 * pair, pair), nn.ReLU(), last)
 
     def forward(self, ahead: Tensor, across: Tensor) -> Tensor:
         x = torch.relu(self.first(torch.relu(ahead + across)))

@@ -26,6 +26,8 @@ from jigsync import z4
 from jigsync.measure.contour import OPAQUE
 from jigsync.puzzle import Pixels, Puzzle
 
+VERSION: Final = "jigsync-strips/1"
+"""Changes with anything below that a trained network would notice."""
 CELL: Final = 64
 BEYOND: Final = 8
 ROWS: Final = CELL + 2 * BEYOND

@@ -1,0 +1,29 @@
+"""`jigsync export`: a trained run as an ONNX file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="Folder of a run of `jigsync train`.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="ONNX file; its card and golden tensors go beside it.")],
+    data: Annotated[str, typer.Option(help="For the card: what it was trained on.")] = "not stated",
+    licence: Annotated[str, typer.Option(help="For the card: the licence of data and weights.")] = "not stated",
+    command: Annotated[str, typer.Option(help="For the card: the command that trained it.")] = "not stated",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the largest difference as JSON.")] = False,
+) -> None:
+    """Write the best network of a run as ONNX and check it against torch."""
+    import json
+
+    from jigsync.errors import OptionError
+    from jigsync.learn.export import export_matcher
+
+    if out.suffix != ".onnx":
+        raise OptionError(f"The 'out' of an export must end in .onnx. Got '{out}' instead.")
+    difference = export_matcher(run, out, {"data": data, "licence": licence, "command": command})
+    text = f"wrote {out}; largest difference between ONNX and torch: {difference:.2g}"
+    typer.echo(json.dumps({"out": str(out), "max_difference": difference}) if as_json else text)

@@ -1,0 +1,158 @@
+"""The learned measurer: the trained matcher's score as one more cost beside those along the contour.
+
+    z(s, t) = S(s, t) + C(s, t)    for the TOP likeliest candidates t of every side s by S, and the other way round
+    z(s, t) = S(s, t) + c          for all others, c a low quantile of C
+    cost    = exp(-z)              so that the calibration's features, which are of log cost, are linear in z
+
+The calibration weighs it against the training-free costs, so that it counts for as much as it deserves in every
+regime. The network's own idea of "no neighbour", n_s, becomes two more features of single sides: n_s - max_t z(s, t)
+and n_s - median_t z(s, t).
+
+Without onnxruntime, or with shipped weights that do not load, the training-free `boundary` measures instead, and the
+measurements say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync import z4
+from jigsync.errors import JigsyncError
+from jigsync.measure import boundary
+from jigsync.measure.boundary import Boundary, make_costs, regime_of
+from jigsync.measure.calibration import Calibration, shipped
+from jigsync.measure.contour import Contours, read_contours
+from jigsync.measure.costs import Cost, Matrix
+from jigsync.measure.matcher import Codes, MatcherModel, load_matcher
+from jigsync.measure.measurements import Measurements
+from jigsync.measure.probabilities import BLOCK, calibrated
+from jigsync.measure.strips import prepared, read_strips
+from jigsync.puzzle import Puzzle
+
+COST: Final = "matcher"
+MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "learned": {
+        "flush": boundary.MEASURERS["boundary"]["flush"],
+        "gapped": (*boundary.MEASURERS["boundary"]["gapped"], COST),
+        "damaged": (*boundary.MEASURERS["boundary"]["damaged"], COST),
+    },
+    "matcher": dict.fromkeys(boundary.REGIMES, (COST,)),
+}
+"""Measurer -> regime -> its costs. Squares that fill their cells need no network: pixels across the seam agree."""
+TOP: Final = 12
+"""Candidates of a side that are re-ranked."""
+ALL_SIDES: Final = 64
+"""Up to so many sides all pairs are re-ranked."""
+LOW: Final = 0.1
+"""The quantile of C that counts for candidates that are not re-ranked."""
+LIMIT: Final = 80.0
+"""Largest |z|: float32 holds its exponential."""
+
+
+class Matched:
+    """The matcher's cost, and its features of single sides."""
+
+    noise = 0.0
+
+    def __init__(self, model: MatcherModel, strips: NDArray[np.uint8]) -> None:
+        self._codes = model.encode(prepared(strips))
+        sides = len(strips)
+        top = min(sides if sides <= ALL_SIDES else TOP, sides - z4.ORDER)
+        best, median = _candidates(self._codes, top)
+        s, t = _pairs(best)
+        score = model.rank(self._codes, s, t)
+        self._low = np.float32(np.quantile(score, LOW))
+        # Sorted by s, every pair both ways, so that a block's pairs are a slice.
+        s, t, score = np.concatenate([s, t]), np.concatenate([t, s]), np.concatenate([score, score])
+        order = np.lexsort((t, s))
+        self._s, self._t, self._score = s[order], t[order], score[order] - self._low
+        starts = np.searchsorted(self._s, np.arange(sides))
+        pair_z = (self._codes.f[self._s] * self._codes.g[self._t]).sum(axis=1)
+        pair_z += (self._codes.g[self._s] * self._codes.f[self._t]).sum(axis=1)
+        most = np.maximum.reduceat(pair_z + self._score, starts) + self._low
+        none = self._codes.none
+        self.own: Matrix = np.stack([none - most, none - median - self._low], axis=1).astype(np.float32)
+
+    def rows(self, block: slice) -> Matrix:
+        """exp(-z). Shapes: B sides -> (B, 4N)."""
+        z = self._codes.logits(block) + self._low
+        first, last = np.searchsorted(self._s, (block.start, block.stop))
+        z[self._s[first:last] - block.start, self._t[first:last]] += self._score[first:last]
+        return np.exp(-np.clip(z, -LIMIT, LIMIT))
+
+
+def _candidates(codes: Codes, top: int) -> tuple[NDArray[np.int64], Matrix]:
+    """The `top` likeliest candidates of every side by S, and the median of S. Shapes: -> (4N, top), (4N,)."""
+    sides = len(codes.none)
+    best, median = np.empty((sides, top), dtype=np.int64), np.empty(sides, dtype=np.float32)
+    for start in range(0, sides, BLOCK):
+        block = slice(start, min(start + BLOCK, sides))
+        logits = codes.logits(block)
+        fragment = np.arange(block.start, block.stop) // z4.ORDER
+        logits[fragment[:, None] == np.arange(sides) // z4.ORDER] = -np.inf
+        best[block] = np.argpartition(logits, sides - top, axis=1)[:, sides - top :]
+        middle = (sides + z4.ORDER) // 2
+        median[block] = np.partition(logits, middle, axis=1)[:, middle]
+    return best, median
+
+
+def _pairs(best: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every listed pair of sides once, s < t. Shapes: (4N, top) -> (P,), (P,)."""
+    sides, top = best.shape
+    s, t = np.repeat(np.arange(sides), top), best.ravel()
+    key = np.unique(np.minimum(s, t) * sides + np.maximum(s, t))
+    return key // sides, key % sides
+
+
+def learned_costs(
+    names: Sequence[str], puzzle: Puzzle, contours: Contours, model: MatcherModel
+) -> tuple[list[Cost], Matrix]:
+    """The named costs, the matcher's among them, and the features of single sides.
+
+    Shapes: -> costs, own (4N, 3), or (4N, 5) with the matcher's two.
+    """
+    plain = make_costs(contours, [name for name in names if name != COST])
+    if COST not in names:
+        return plain, contours.own_features
+    matched = Matched(model, read_strips(puzzle, contours.cell))
+    at = list(names).index(COST)
+    return [*plain[:at], matched, *plain[at:]], np.concatenate([contours.own_features, matched.own], axis=1)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The learned measurer.
+
+    Attributes:
+        name: one of MEASURERS.
+        weights: another file than the shipped one.
+        calibration: fitted weights; None takes the shipped ones of the puzzle's regime.
+    """
+
+    name: str = "learned"
+    weights: Path | None = None
+    calibration: Calibration | None = None
+
+    def measure(self, puzzle: Puzzle) -> Measurements:
+        """Measures all pairs of sides; sparse for large puzzles."""
+        contours = read_contours(puzzle)
+        regime = regime_of(contours)
+        names = MEASURERS[self.name][regime]
+        if COST not in names or len(puzzle) < 2:
+            return Boundary().measure(puzzle)
+        try:
+            model = load_matcher(self.weights)
+        except (ImportError, JigsyncError) as error:
+            if self.weights is not None:
+                raise
+            note = f"The learned measurer is not used: {error}"
+            return replace(Boundary().measure(puzzle), note=note)
+        calibration = self.calibration or shipped(self.name, regime, names)
+        costs, own = learned_costs(names, puzzle, contours, model)
+        return calibrated(puzzle, costs, calibration, own)

@@ -1,0 +1,116 @@
+"""The trained boundary matcher through onnxruntime: codes of sides, and scores of pairs of sides.
+
+    S(s, t) = f_s . g_t + f_t . g_s      from the codes (f, g) of single sides, for all pairs
+    C(s, t) = r(a_s, b_t) + r(a_t, b_s)  from maps (a, b) of single sides, for promising pairs
+
+One ONNX file holds both networks (learn/matcher.py has the mathematics). It takes `strips` (S, CHANNELS, ROWS) and
+`ahead_in`, `across_in` (P, pair, ROWS / 2) and gives `codes` (S, 2 E), `none` (S,), `ahead` and `across` (S, pair,
+ROWS / 2) and `score` (P,); what is not asked for is fed empty.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.errors import FormatError, InputError
+from jigsync.io.files import parse_json, read_bytes
+from jigsync.measure.strips import CHANNELS, ROWS, VERSION
+
+Floats = NDArray[np.float32]
+FORMAT: Final = "jigsync-matcher/1"
+SHIPPED: Final = "matcher.onnx"
+LIMIT: Final = 64 * 2**20
+"""Largest file of weights that is read, in bytes."""
+SIDES_AT_ONCE: Final = 400
+PAIRS_AT_ONCE: Final = 2048
+THREADS: Final = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """What the encoder says of every side. Shapes: f, g (4N, E), none (4N,), ahead and across (4N, pair, ROWS / 2)."""
+
+    f: Floats
+    g: Floats
+    none: Floats
+    ahead: Floats
+    across: Floats
+
+    def logits(self, block: slice) -> Floats:
+        """S of a block of sides against all. Shapes: -> (B, 4N)."""
+        return np.asarray(self.f[block] @ self.g.T + self.g[block] @ self.f.T)
+
+
+class MatcherModel:
+    """A loaded file of weights."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Args: the file's bytes, and how messages call it."""
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = THREADS
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's own kinds, which are not exported
+            raise FormatError(f"The weights '{name}' are not a usable ONNX model: {error}.") from None
+        found = self._session.get_modelmeta().custom_metadata_map
+        for key, want in (("format", FORMAT), ("strips", VERSION)):
+            if found.get(key) != want:
+                raise FormatError(f"The weights '{name}' must have {key} '{want}'. They have {found.get(key)!r}.")
+        _, pair, length = self._session.get_inputs()[1].shape
+        self._no_maps: Floats = np.zeros((0, pair, length), dtype=np.float32)
+        self._no_strips: Floats = np.zeros((0, CHANNELS, ROWS), dtype=np.float32)
+
+    def _run(self, names: list[str], strips: Floats, ahead: Floats, across: Floats) -> list[Any]:
+        feed = {"strips": strips, "ahead_in": ahead, "across_in": across}
+        answer: list[Any] = self._session.run(names, feed)
+        return answer
+
+    def encode(self, strips: Floats) -> Codes:
+        """Codes of prepared strips. Shapes: (S, CHANNELS, ROWS) float32."""
+        names = ["codes", "none", "ahead", "across"]
+        parts = [
+            self._run(names, strips[start : start + SIDES_AT_ONCE], self._no_maps, self._no_maps)
+            for start in range(0, len(strips), SIDES_AT_ONCE)
+        ]
+        codes, none, ahead, across = (np.concatenate(column) for column in zip(*parts, strict=True))
+        f, g = np.split(codes, 2, axis=1)
+        return Codes(np.ascontiguousarray(f), np.ascontiguousarray(g), none, ahead, across)
+
+    def rank(self, codes: Codes, s: NDArray[np.int64], t: NDArray[np.int64]) -> Floats:
+        """C of pairs of sides. Shapes: (P,), (P,) -> (P,)."""
+        out: Floats = np.zeros(len(s), dtype=np.float32)
+        for start in range(0, len(s), PAIRS_AT_ONCE):
+            part = slice(start, start + PAIRS_AT_ONCE)
+            for a, b in ((s[part], t[part]), (t[part], s[part])):
+                out[part] += self._run(["score"], self._no_strips, codes.ahead[a], codes.across[b])[0]
+        return out
+
+
+@cache
+def load_matcher(weights: Path | None = None) -> MatcherModel:
+    """The matcher of a file, or the shipped one; kept in memory.
+
+    A card beside the file (the same name, .json) holds its sha256, which must agree; the shipped file must have one.
+    ModuleNotFoundError without onnxruntime, InputError or FormatError when the file is missing, changed or of another
+    version.
+    """
+    path = Path(str(files("jigsync.weights") / SHIPPED)) if weights is None else weights
+    data = read_bytes(path, LIMIT)
+    card = path.with_suffix(".json")
+    if weights is None or card.exists():
+        want = parse_json(read_bytes(card, LIMIT), str(card)).get("sha256")
+        found = hashlib.sha256(data).hexdigest()
+        if want != found:
+            raise InputError(f"The weights '{path}' are not those of their card: sha256 {found}, expected {want}.")
+    return MatcherModel(data, str(path))

@@ -1,0 +1,224 @@
+"""Training: the same puzzles whoever cuts them, the same curve after a kill, files that are checked when loaded."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+
+from learn_quick import QUICK, TINY, QuickTask, quick_task  # noqa: E402
+
+from jigsync.data import picture  # noqa: E402
+from jigsync.errors import FormatError, InputError, OptionError  # noqa: E402
+from jigsync.io.images import read_rgb, write_png  # noqa: E402
+from jigsync.learn import checkpoint, loop  # noqa: E402
+from jigsync.learn.chunks import SIZE, Chunks, make_chunk  # noqa: E402
+from jigsync.learn.export import check_golden, export_matcher, golden_path  # noqa: E402
+from jigsync.learn.loop import LoopOptions, Report, train  # noqa: E402
+from jigsync.learn.matcher import Matcher, hardest, side_logits  # noqa: E402
+from jigsync.learn.matcher_data import augmented  # noqa: E402
+from jigsync.learn.mixture import MIXTURE, draw_puzzle, pictures_of  # noqa: E402
+from jigsync.measure.matcher import load_matcher  # noqa: E402
+from jigsync.measure.strips import CHANNELS, ROWS  # noqa: E402
+
+
+class Killed(Exception):
+    """Stands for SIGKILL."""
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pictures")
+    for name in ("coffee", "rocket"):
+        write_png(folder / f"{name}.png", read_rgb(picture(name))[:200, :260])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def task(images: Path) -> QuickTask:
+    return quick_task(images)
+
+
+@pytest.fixture(scope="module")
+def run(task: QuickTask, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("run")
+    train(task, out, QUICK)
+    return out
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="", encoding="utf-8") as file:
+        return [{k: v for k, v in row.items() if k != "samples_per_s"} for row in csv.DictReader(file)]
+
+
+def test_a_puzzle_is_a_function_of_its_number(images: Path) -> None:
+    pictures = pictures_of([images])
+    seen = []
+    for k in range(12):
+        puzzle, truth, kind = draw_puzzle(pictures, MIXTURE, 5, k)
+        again, _, _ = draw_puzzle(pictures, MIXTURE, 5, k)
+        assert all((a == b).all() for a, b in zip(puzzle.fragments.pixels, again.fragments.pixels, strict=True))
+        assert min(truth.grid.shape) >= 3
+        seen.append((kind, puzzle.cell, truth.grid.shape))
+    assert len(set(seen)) > 6
+
+
+def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must hold pictures"):
+        pictures_of([tmp_path])
+
+
+def test_workers_and_files_change_nothing(
+    task: QuickTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jigsync.learn.chunks.AHEAD", 1)
+    alone, helped = Chunks(task.data(0), tmp_path / "a", 0), Chunks(task.data(0), tmp_path / "b", 1)
+    for first, last in ((0, 0), (0, 1), (1, 2)):
+        here, there = alone.window(first, last), helped.window(first, last)
+        assert len(here) == SIZE * (last - first + 1)
+        for a, b in zip(here, there, strict=True):
+            assert all((a[key] == b[key]).all() for key in a)
+    helped.close()
+    assert not (tmp_path / "a" / "0000000.safetensors").exists()
+    make_chunk(task.data(0), tmp_path / "c", 2)
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "a" / "0000002.safetensors").read_bytes()
+
+
+def test_augmenting_keeps_which_sides_touch(task: QuickTask) -> None:
+    sample = task.data(0).sample(1)
+    x, partner = augmented(sample, np.random.default_rng(0))
+    assert (partner == sample["partner"]).all()
+    inner = np.flatnonzero(partner >= 0)
+    assert (partner[partner[inner]] == inner).all()
+    assert x.shape == sample["strips"].shape
+    assert np.isfinite(x).all()
+
+
+def test_scores_are_symmetric_and_know_no_batch() -> None:
+    torch.manual_seed(0)
+    matcher = Matcher(TINY).eval()
+    torch.nn.init.normal_(matcher.ranker.out[2].weight)
+    strips = torch.randn(12, CHANNELS, ROWS)
+    left, right, none, ahead, across = matcher.encoder(strips)
+    logits = side_logits(left, right)
+    torch.testing.assert_close(logits, logits.T)
+    assert torch.isinf(logits[:4, :4]).all()
+    assert torch.isfinite(logits[:4, 4:]).all()
+    s, t = torch.tensor([0, 5, 9]), torch.tensor([7, 11, 2])
+    score = matcher.rank(ahead, across, s, t)
+    torch.testing.assert_close(score, matcher.rank(ahead, across, t, s))
+    assert score.std() > 0
+    torch.testing.assert_close(matcher.encoder(strips[3:4])[2], none[3:4])
+
+
+def test_the_true_side_is_among_the_hardest() -> None:
+    logits = torch.randn(3, 40)
+    partner = torch.tensor([17, -1, 4])
+    found = hardest(logits, partner)
+    assert found[0, 0] == 17
+    assert found[2, 0] == 4
+    assert found[1, 0] == logits[1].argmax()
+    assert all(len(set(row.tolist())) == len(row) for row in found)
+
+
+def test_a_run_leaves_its_files(run: Path) -> None:
+    config, progress, groups = checkpoint.load(run / checkpoint.LAST)
+    assert progress.step == QUICK.steps
+    assert config["network"]["width"] == 8
+    assert config["version"]
+    assert set(groups) == {"model", "average", "optimiser"}
+    assert [row["step"] for row in rows(run / "curve.csv")] == ["1", "2", "3", "4", "5", "6"]
+    assert [row["step"] for row in rows(run / "validation.csv")] == ["3", "6"]
+    assert (run / "curve.png").exists()
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(task: QuickTask, run: Path, tmp_path: Path) -> None:
+    def kill(report: Report) -> None:
+        if report.step == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(task, tmp_path, QUICK, kill)
+    assert checkpoint.load(tmp_path / checkpoint.LAST)[1].step == 3
+    train(task, tmp_path, QUICK)
+    assert rows(tmp_path / "curve.csv") == rows(run / "curve.csv")
+    assert rows(tmp_path / "validation.csv") == rows(run / "validation.csv")
+    here, there = (checkpoint.load(path / checkpoint.LAST)[2] for path in (tmp_path, run))
+    assert all(torch.equal(here[group][name], there[group][name]) for group in here for name in here[group])
+
+
+def test_another_network_does_not_go_on_with_a_run(task: QuickTask, run: Path) -> None:
+    other = replace(task, options=replace(TINY, width=16))
+    with pytest.raises(OptionError, match="name a new folder"):
+        train(other, run, QUICK)
+    with pytest.raises(OptionError, match="has rate"):
+        train(task, run, replace(QUICK, rate=1.0))
+
+
+def test_the_rate_rises_and_falls() -> None:
+    options = LoopOptions(steps=1000)
+    rates = [options.rate_at(step) for step in range(1000)]
+    assert rates[0] < rates[100] < rates[loop.RISE] == options.rate
+    assert rates[600] == options.rate > rates[800] > rates[999] > 0
+    assert options.chunks_at(0) == (0, options.warm - 1)
+
+
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.safetensors").write_bytes(b"what")
+    with pytest.raises(FormatError, match="not a checkpoint"):
+        checkpoint.load(tmp_path / "x.safetensors")
+
+
+def test_an_export_is_checked_golden_and_sealed(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.onnx"
+    assert export_matcher(run, out, {"licence": "none"}) < 1e-4
+    card = json.loads(out.with_suffix(".json").read_text())
+    assert card["licence"] == "none"
+    assert card["config"]["network"]["pair"] == 4
+    assert check_golden(out) < 1e-4
+    load_matcher(out)
+    data = bytearray(out.read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "bad.onnx").write_bytes(data)
+    (tmp_path / "bad.json").write_text(json.dumps(card))
+    with pytest.raises(InputError, match="sha256"):
+        load_matcher(tmp_path / "bad.onnx")
+    with np.load(golden_path(out)) as golden:
+        assert golden["strips"].shape[1:] == (CHANNELS, ROWS)
+
+
+def test_weights_of_another_version_are_refused(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "m.onnx"
+    export_matcher(run, out, {})
+    monkeypatch.setattr("jigsync.measure.matcher.VERSION", "jigsync-strips/999")
+    with pytest.raises(FormatError, match=r"must have strips 'jigsync-strips/999'. They have 'jigsync-strips/1'"):
+        load_matcher(out)
+    (tmp_path / "no.onnx").write_bytes(b"nonsense")
+    with pytest.raises(FormatError, match="not a usable ONNX model"):
+        load_matcher(tmp_path / "no.onnx")
+
+
+def test_two_processes_train_one_network(images: Path, run: Path, tmp_path: Path) -> None:
+    script = Path(__file__).with_name("learn_quick.py")
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29577"]
+    command += [str(script), str(images), str(tmp_path)]
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    config, progress, _ = checkpoint.load(tmp_path / checkpoint.LAST)
+    assert config["processes"] == 2
+    assert progress.step == 2
+    # The second process trains on puzzles of its own, and both sets of gradients count.
+    first, second = ((tmp_path / f"chunks-{rank}" / "0000000.safetensors").read_bytes() for rank in (0, 1))
+    assert first == (run / "chunks-0" / "0000000.safetensors").read_bytes() != second
+    assert rows(tmp_path / "curve.csv")[1] != rows(run / "curve.csv")[1]
