@@ -33,6 +33,17 @@ def test_candidates_of_a_turned_assembly_are_turned() -> None:
         assert [(c.id, c.turns) for c in best] == [(name, placed.turns)]
 
 
+def test_what_stands_in_the_cell_is_listed_as_it_stands() -> None:
+    name, home = next(iter(TRUTH.placement.items()))
+    assert home.row is not None
+    assert home.col is not None
+    turned = {**TRUTH.placement, name: Placed(home.row, home.col, (home.turns + 1) % 4)}
+    found = jigsync.candidates(PUZZLE, Solution("ok", "", TRUTH.grid, turned), home.row, home.col, limit=2)
+    assert [(c.id, c.turns) for c in (found[0], found[-1])] == [(name, home.turns), (name, (home.turns + 1) % 4)]
+    assert found[0].probability > found[-1].probability
+    assert len(found) == 3
+
+
 def test_a_cell_without_neighbours_tells_nothing() -> None:
     placement = {name: Placed(None, None, 0) for name in PUZZLE.ids}
     found = jigsync.candidates(PUZZLE, Solution("partial", "", Grid(2, 3), placement), 0, 0)

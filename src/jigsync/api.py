@@ -158,7 +158,8 @@ def candidates(
 
     Args:
         measurer: as in `solve`; pass an object that remembers what it measured to ask about many cells.
-        limit: list at most so many, each fragment once with its best turns.
+        limit: list at most so many, each fragment once with its best turns; what stands in the cell comes last when
+            it is not among them as it stands.
     """
     if solution.grid is None:
         raise OptionError("There is no cell to ask about: the solution failed.")

@@ -34,7 +34,7 @@ class Candidate(NamedTuple):
 def candidates_for(
     measurements: Measurements, grid: Grid, placement: Mapping[str, Placed], cell: tuple[int, int], limit: int
 ) -> list[Candidate]:
-    """The likeliest fragments for a cell, best first; only the best turns of each fragment are listed."""
+    """The likeliest fragments for a cell, best first, each with its best turns; and what stands there, as it stands."""
     if not grid.contains(*cell):
         raise OptionError(f"The cell {cell} must lie in the {grid} grid.")
     index = {name: k for k, name in enumerate(measurements.ids)}
@@ -57,4 +57,7 @@ def candidates_for(
     p /= p.sum()
     best = total.argmax(axis=1)
     order = np.argsort(-total[np.arange(n), best], kind="stable")[:limit]
-    return [Candidate(measurements.ids[f], int(best[f]), float(total[f, best[f]]), float(p[f, best[f]])) for f in order]
+    listed = [(int(f), int(best[f])) for f in order]
+    if (standing := at.get(cell)) is not None and standing not in listed:
+        listed.append(standing)
+    return [Candidate(measurements.ids[f], k, float(total[f, k]), float(p[f, k])) for f, k in listed]

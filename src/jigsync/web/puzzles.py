@@ -34,7 +34,7 @@ Id = Annotated[str, PathParam(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 Files = Annotated[list[UploadFile], Field(description="pictures, a zip file, a project file, or one scan")]
 
 LARGEST_CELL = 128
-PREVIEW_CELL = 40
+PREVIEW_CELL = 56
 
 
 @router.get("/api/about")
@@ -136,7 +136,7 @@ async def cut(bench: Bench, options: CutOptionsModel) -> PuzzleModel:
 async def preview(bench: Bench, options: CutOptionsModel) -> Response:
     """What the cut would do, small: every fragment at its place, pulled apart."""
     picture = _picture(bench, options.picture)
-    cell = max(8, min(PREVIEW_CELL, _cell_for(bench, options), 720 // max(options.rows, options.cols)))
+    cell = max(8, min(PREVIEW_CELL, _cell_for(bench, options), 840 // max(options.rows, options.cols)))
 
     def task() -> bytes:
         upright = _cut_options(options, cell, turns=False, shuffle=False)
