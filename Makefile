@@ -1,7 +1,7 @@
 # make demo    from a fresh clone to a solved puzzle
 # make test    everything that CI checks
 # make docs    rewrite docs/cli.md from the program
-# make picture rewrite README.md's picture from the demo
+# make picture rewrite README.md's moving picture from the demo
 # make format  format the code, apply the linter's fixes
 # make clean   remove what the other targets made
 
@@ -36,7 +36,8 @@ docs: $(VENV)/installed-dev
 	$(BIN)/python tools/cli_reference.py --write
 
 picture: demo
-	$(BIN)/python -c "from PIL import Image; Image.open('demo-out/compare.png').save('docs/images/demo.jpg', quality=88)"
+	$(BIN)/jigsync show demo-out/puzzle --solution demo-out/solution.json --truth demo-out/truth.json --gauge best4 \
+	    --animate docs/images/demo.webp
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix $(CODE)

@@ -202,12 +202,15 @@ def test_changed_files_change_the_code_hash(tmp_path: Path, monkeypatch: pytest.
     (package / "solvers" / "src").mkdir(parents=True)
     (package / "other").mkdir()
     module = package / "solvers" / "mine.py"
-    module.write_text("def f():\n    from jigsync.other import deep\n", encoding="utf-8")
-    for name in ("solvers/src/engine.c", "solvers/fit.json", "other/deep.py", "other/stranger.py"):
+    (package / "weights").mkdir()
+    text = "def f():\n    from jigsync.other import deep\n    return files('jigsync.weights')\n"
+    module.write_text(text, encoding="utf-8")
+    files = ("solvers/src/engine.c", "solvers/fit.json", "other/deep.py", "weights/a.onnx", "other/stranger.py")
+    for name in (*files, "weights/__init__.py"):
         (package / name).write_text("1\n", encoding="utf-8")
     monkeypatch.setattr(fingerprint, "PACKAGE", package)
     seen = []
-    for name in ("solvers/mine.py", "solvers/src/engine.c", "solvers/fit.json", "other/deep.py", "other/stranger.py"):
+    for name in ("solvers/mine.py", *files):
         fingerprint._source.cache_clear()
         fingerprint._imports.cache_clear()
         seen.append(fingerprint.identity(["jigsync.solvers.mine"])["code"])
@@ -216,8 +219,8 @@ def test_changed_files_change_the_code_hash(tmp_path: Path, monkeypatch: pytest.
     fingerprint._source.cache_clear()
     fingerprint._imports.cache_clear()
     seen.append(fingerprint.identity(["jigsync.solvers.mine"])["code"])
-    assert len(set(seen[:5])) == 5
-    assert seen[5] == seen[4], "a module that nobody imports does not count"
+    assert len(set(seen[:6])) == 6
+    assert seen[6] == seen[5], "a module that nobody imports does not count"
 
 
 # ------------------------------------------------------------------------------------------------ predictions

@@ -40,6 +40,10 @@ def show(
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Tint fragments in blue, the more the less sure the solver was.")
     ] = False,
+    animate: Annotated[
+        Path | None,
+        typer.Option(help="Write a moving picture of the fragments coming together instead.", metavar="WEBP|GIF"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Draw a puzzle: a contact sheet, or with a solution the assembled picture.
@@ -68,8 +72,14 @@ def show(
     if gaps and solution is None and truth is None:
         raise OptionError("--gaps needs --solution or --truth: a contact sheet has gaps already.")
 
+    if animate is not None and (solution is None or out is not None or gaps or confidence):
+        raise OptionError("--animate needs --solution, and goes with neither --out nor --gaps nor --confidence.")
+
     source = load_puzzle(puzzle)
     home = load_truth(truth) if truth is not None else None
+    if animate is not None and solution is not None:
+        _animate(source, load_solution(solution), home if gauge == "best4" else None, animate, as_json)
+        return
     if solution is not None:
         kind = "assembled" if home is None else "marked"
         picture, facts = _draw(source, load_solution(solution), home, gauge == "best4", gaps, confidence)
@@ -85,6 +95,27 @@ def show(
         typer.echo(json.dumps({"picture": str(target), "kind": kind, "size": list(picture.size), **facts}))
     else:
         typer.echo(f"Wrote {target} ({picture.width} x {picture.height}): {_words(kind, facts)}.")
+
+
+def _animate(puzzle: Puzzle, solution: Solution, truth: Truth | None, target: Path, as_json: bool) -> None:
+    """Writes the moving picture; with the truth, of the assembly turned as a whole to where it is best."""
+    import json
+
+    from jigsync.io.files import write_bytes
+    from jigsync.render.animate import animation_bytes, frames, suffix_of
+    from jigsync.study.score import score
+
+    suffix = suffix_of(target)
+    turned = 0 if truth is None else score(solution, truth).best_turns
+    shown = list(frames(puzzle, solution.turned(turned)))
+    content = animation_bytes(shown, suffix)
+    write_bytes(target, content)
+    width, height = shown[0].picture.size
+    facts = {"size": [width, height], "frames": len(shown), "bytes": len(content), "turned_by": turned}
+    if as_json:
+        typer.echo(json.dumps({"picture": str(target), "kind": "animation", "fragments": len(puzzle), **facts}))
+    else:
+        typer.echo(f"Wrote {target} ({width} x {height}, {len(shown)} frames, {len(content) / 1e6:.1f} MB).")
 
 
 def _draw(

@@ -11,6 +11,7 @@ import ast
 import hashlib
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -115,9 +116,15 @@ def _imports(path: Path, module: str) -> tuple[tuple[str, ...], frozenset[str]]:
 
 
 def _imported(tree: ast.AST, module: str) -> Iterator[tuple[str, str]]:
-    """(module, attribute or "") of every import statement, wherever it stands."""
+    """(module, attribute or "") of every import statement, wherever it stands.
+
+    Likewise of every string that is just the name of a part of ours, such as `importlib.resources.files` is asked for.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if re.fullmatch(r"jigsync(\.\w+)+", node.value):
+                yield node.value, ""
+        elif isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
