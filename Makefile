@@ -13,14 +13,22 @@ JOBS ?= 2
 INSTALL_FROM := pyproject.toml $(wildcard hatch_build.py) $(shell find src -name '*.c' -o -name '*.h')
 CODE := src tests tools benchmarks $(wildcard hatch_build.py)
 
-.PHONY: demo test lint types docs docs-check picture format clean
+.PHONY: demo test lint types docs docs-check picture format clean browser
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
 	$(BIN)/jigsync demo --out demo-out
 
-test: lint types docs-check
+test: lint types docs-check browser
 	$(BIN)/pytest -n $(JOBS)
+
+# For the tests in a real browser; where it cannot be installed they are skipped and say so.
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || { \
+	    [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { \
+	        apt-get install -qq --yes --no-install-recommends chromium >/dev/null 2>&1 || \
+	        { apt-get update -qq && apt-get install -qq --yes --no-install-recommends chromium >/dev/null; }; }; } || \
+	    echo "There is no chromium and it cannot be installed here: the browser tests will be skipped."
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check $(CODE)
