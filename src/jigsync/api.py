@@ -22,7 +22,7 @@ from jigsync.placement import Gauge, Placed, Solution, turn_placement
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solvers import base as solvers
-from jigsync.solvers.base import Assignment, Pin, Progress, SolveRequest
+from jigsync.solvers.base import Assignment, Pin, Progress, Solver, SolveRequest
 from jigsync.solvers.candidates import Candidate, candidates_for
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import CutOptions
@@ -85,7 +85,7 @@ def as_grid(grid: GridLike) -> Grid:
 
 def solve(
     puzzle: Puzzle,
-    solver: str = "jigsync",
+    solver: str | Solver = "jigsync",
     *,
     measurer: str | Measurer | None = None,
     grid: GridLike | None = None,
@@ -101,7 +101,7 @@ def solve(
 
     Args:
         puzzle: what `load` or `cut` gave.
-        solver: a name that `jigsync solvers` lists.
+        solver: a name that `jigsync solvers` lists, or any object with the methods of `solvers.base.Solver`.
         measurer: a name, or any object with a `measure(puzzle) -> Measurements`; None takes the default.
         grid: rows and cols; None tries all that the number of fragments allows.
         pins: id -> (row, col, turns), hard constraints.
@@ -117,14 +117,14 @@ def solve(
         global turn is undetermined: `solution.gauge` says so.
     """
     start = time.perf_counter()
-    tool = solvers.get(solver)
+    tool, called = (solvers.get(solver), solver) if isinstance(solver, str) else (solver, solver.name)
     meter = _meter(measurer)
     asked = None if grid is None else as_grid(grid)
     fixed = {name: _pin(name, pin) for name, pin in (pins or {}).items()}
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
     if progress is not None and not progress(Progress("measuring", 0.0)):
-        return Solution.failure(puzzle, solver, "It was cancelled before anything was measured.")
+        return Solution.failure(puzzle, called, "It was cancelled before anything was measured.")
     measurements = _measured(puzzle, meter)
     request = SolveRequest(
         puzzle.ids,
@@ -141,8 +141,8 @@ def solve(
     answer = tool.solve(request)
     seconds = time.perf_counter() - start
     if not answer or answer.grid is None:
-        return Solution.failure(puzzle, solver, answer.reason, seconds)
-    return _solution(puzzle, request, answer, solver, seconds)
+        return Solution.failure(puzzle, called, answer.reason, seconds)
+    return _solution(puzzle, request, answer, called, seconds)
 
 
 def candidates(
