@@ -20,6 +20,9 @@ def export(
     import json
 
     from jigsync.errors import OptionError
+    from jigsync.learn import need_torch
+
+    need_torch()
     from jigsync.learn.export import export_matcher
 
     if out.suffix != ".onnx":

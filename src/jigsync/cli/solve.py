@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from jigsync.measure.measurements import Measurer
     from jigsync.placement import Solution
 
 
@@ -26,6 +27,9 @@ def solve(
     solver: Annotated[str, typer.Option(help="See `jigsync solvers`.")] = "jigsync",
     measurer: Annotated[
         str | None, typer.Option(help="boundary, mgc, seam or silhouette.", show_default="boundary")
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="ONNX file of another trained matcher.", metavar="FILE", show_default="shipped")
     ] = None,
     grid: Annotated[
         str | None, typer.Option(help="5 is 5 x 5; 4x6 is 4 rows of 6.", show_default="all that fit are tried")
@@ -70,7 +74,7 @@ def solve(
         solution = jigsync.solve(
             fragments,
             solver,
-            measurer=measurer,
+            measurer=_trained(weights, measurer) if weights else measurer,
             grid=grid,
             pins=pins,
             exclude=exclude or (),
@@ -87,6 +91,18 @@ def solve(
     typer.echo(json.dumps(solution_json(solution)) if as_json else _summary(solution, folder))
     if not solution:
         raise typer.Exit(1)
+
+
+def _trained(weights: Path, measurer: str | None) -> Measurer:
+    """The learned measurer with weights of one's own, loaded now: a bad file is refused before anything else."""
+    from jigsync.errors import OptionError
+    from jigsync.measure.learned import Learned
+    from jigsync.measure.matcher import load_matcher
+
+    if measurer not in (None, "learned"):
+        raise OptionError(f"The 'weights' of a solve are for the measurer 'learned'. Got '{measurer}'.")
+    load_matcher(weights)
+    return Learned(weights=weights)
 
 
 def _beside(puzzle: Path) -> Path:

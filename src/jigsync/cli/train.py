@@ -37,6 +37,9 @@ def matcher(
     """The boundary matcher: which sides touch."""
     import json
 
+    from jigsync.learn import need_torch
+
+    need_torch()
     from jigsync.learn.loop import LoopOptions, Report
     from jigsync.learn.loop import train as run
     from jigsync.learn.matcher_task import MatcherTask

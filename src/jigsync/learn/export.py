@@ -35,8 +35,7 @@ class _Deployed(nn.Module):
         self.encoder, self.ranker = matcher.encoder, matcher.ranker
 
     def forward(self, strips: Tensor, ahead_in: Tensor, across_in: Tensor) -> tuple[Tensor, ...]:
-        left, _, none, ahead, across = self.encoder(strips)
-        return left, none, ahead, across, self.ranker(ahead_in, across_in)
+        return *self.encoder(strips), self.ranker(ahead_in, across_in)
 
 
 def load_run(run: Path) -> tuple[Matcher, dict[str, Any], checkpoint.Progress]:
@@ -106,16 +105,17 @@ def _golden(matcher: Matcher) -> dict[str, np.ndarray[Any, Any]]:
     strips = rng.standard_normal((GOLDEN_SIDES, CHANNELS, ROWS), dtype=np.float32)
     s, t = np.arange(GOLDEN_SIDES), rng.permutation(GOLDEN_SIDES)
     with torch.no_grad():
-        left, _, none, ahead, across = matcher.encoder(torch.from_numpy(strips))
+        left, right, none, ahead, across = matcher.encoder(torch.from_numpy(strips))
         score = matcher.rank(ahead, across, torch.from_numpy(s), torch.from_numpy(t))
-    named = {"codes": left, "none": none, "ahead": ahead, "across": across, "score": score}
+    named = {"left": left, "right": right, "none": none, "ahead": ahead, "across": across, "score": score}
     return {"strips": strips, "s": s, "t": t, **{name: value.numpy() for name, value in named.items()}}
 
 
 def _difference(model: MatcherModel, golden: dict[str, np.ndarray[Any, Any]]) -> float:
     codes = model.encode(golden["strips"])
     found = {
-        "codes": np.concatenate([codes.f, codes.g], axis=1),
+        "left": codes.left,
+        "right": codes.right,
         "none": codes.none,
         "ahead": codes.ahead,
         "across": codes.across,
@@ -138,7 +138,7 @@ def _onnx(network: _Deployed, config: dict[str, Any]) -> bytes:
             (torch.zeros(2, CHANNELS, ROWS), maps, maps),
             path,
             input_names=["strips", "ahead_in", "across_in"],
-            output_names=["codes", "none", "ahead", "across", "score"],
+            output_names=["left", "right", "none", "ahead", "across", "score"],
             dynamic_shapes={"strips": {0: sides}, "ahead_in": {0: pairs}, "across_in": {0: pairs}},
             dynamo=True,
             external_data=False,

@@ -1,12 +1,16 @@
 """The boundary matcher: which sides touch, from strips along the contour (`measure.strips`).
 
-Encoder, once a side: residual convolutions along the strip, at ROWS / 2 and then, dilated, at ROWS / 4 positions. Then
+Encoder, once a side: residual convolutions along the strip, at ROWS / 2 and then, dilated, at ROWS / 4 positions. Each
+side has a code "as left" neighbour and one "as right"; the latter has its positions reversed, because the side across
+the seam is seen half-turned, so that p below is the same place on the seam for both:
 
-    f_s, g_s   (E,)   what is expected beyond the seam "as left" and what is seen of s "as right", at ROWS / 4 positions
-                      each, so that the dot product compares what lies opposite; g with its positions reversed, because
-                      the side across the seam is seen half-turned
-    S(s, t) = f_s . g_t + f_t . g_s                 symmetric: turning the pair by 180 degrees swaps the two terms
-    n_s                                             logit of "no neighbour": the picture's edge
+    d(s, t) = sum_p u_s(p) v_t(p) |f_s(p) - g_t(p)|^2      what s expects beyond the seam against what t expects, at
+                                                           places that both can tell: u, v in [0, 1]
+    c(s, t) = sum_p f'_s(p) . g'_t(p)                      whatever else speaks for or against
+    S(s, t) = c(s, t) + c(t, s) - k (d(s, t) + d(t, s))    symmetric: turning the pair by 180 degrees swaps the terms
+
+All of S is left_s . right_t + left_t . right_s for two vectors a side, because u v |f - g|^2 is the dot product of
+(u |f|^2, u, -2 u f) and (v, v |g|^2, v g). n_s is the logit of "no neighbour": the picture's edge.
 
 Re-ranker, once a promising pair: with a_s, b_s two more maps at ROWS / 2 positions, b again reversed,
 
@@ -36,14 +40,16 @@ class MatcherOptions:
         fine: channels of the encoder at ROWS / 2 positions, where it has one residual block.
         width: channels at ROWS / 4 positions.
         dilations: one residual block of two convolutions for each, at ROWS / 4 positions.
-        code: channels of f and g at each position.
+        near: channels of f and g at each of ROWS / 2 positions.
+        code: channels of f' and g' at each of ROWS / 4 positions.
         pair: channels of the re-ranker.
     """
 
     fine: int = 64
     width: int = 112
     dilations: tuple[int, ...] = (1, 2, 4)
-    code: int = 24
+    near: int = 16
+    code: int = 16
     pair: int = 48
 
 
@@ -62,35 +68,46 @@ class _Block(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Strips (S, CHANNELS, ROWS) -> left (S, 2 E), right (S, 2 E), none (S,), ahead and across (S, pair, ROWS / 2).
+    """Strips (S, CHANNELS, ROWS) -> left and right (S, E), none (S,), ahead and across (S, pair, ROWS / 2).
 
-    S(s, t) = left_s . right_t with left = (f, g), right = (g, f).
+    S(s, t) = left_s . right_t + left_t . right_s.
     """
 
     def __init__(self, options: MatcherOptions) -> None:
         super().__init__()
         fine, width = options.fine, options.width
+        self.parts = (options.near, options.near, 1, 1, options.pair, options.pair)
         self.stem = nn.Conv1d(CHANNELS, fine, 6, stride=2, padding=2)
         self.place = nn.Parameter(torch.zeros(1, fine, ROWS // 2))
         self.fine = _Block(fine, 1)
         self.down = nn.Conv1d(fine, width, 4, stride=2, padding=1)
         self.blocks = nn.Sequential(*(_Block(width, dilation) for dilation in options.dilations))
         self.codes = nn.Conv1d(width, 2 * options.code, 1)
-        self.near = nn.Conv1d(fine, 2 * options.pair, 1)
-        self.wide = nn.Conv1d(width, 2 * options.pair, 1)
+        self.near = nn.Conv1d(fine, sum(self.parts), 1)
+        self.wide = nn.Conv1d(width, sum(self.parts), 1)
         self.none = nn.Sequential(nn.Linear(2 * width, 32), nn.ReLU(), nn.Linear(32, 1))
-        self.scale = nn.Parameter(torch.tensor(0.0))
+        self.scales = nn.Parameter(torch.tensor([0.0, 0.0]))
+        with torch.no_grad():  # what looks alike fits: f and g start as the same map
+            for layer in (self.near, self.wide):
+                for tensor in (layer.weight, layer.bias):
+                    assert tensor is not None
+                    tensor[options.near : 2 * options.near] = tensor[: options.near]
 
     def forward(self, strips: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         fine = torch.relu(self.fine(self.stem(strips) + self.place))
         h = torch.relu(self.blocks(self.down(fine)))
-        f, g = self.codes(h).chunk(2, dim=1)
-        scale = torch.exp(self.scale) * (f.shape[1] * f.shape[2]) ** -0.25
-        f, g = (f * scale).flatten(1), (g.flip(2) * scale).flatten(1)
         maps = self.near(fine) + self.wide(h).repeat_interleave(2, dim=2)
-        ahead, across = maps.chunk(2, dim=1)
+        f, g, u, v, ahead, across = maps.split(self.parts, dim=1)
+        u, v = torch.sigmoid(u), torch.sigmoid(v)
+        k = torch.exp(self.scales[0]) * (f.shape[1] * f.shape[2]) ** -0.5
+        left = -k * u * torch.cat([f.square().sum(dim=1, keepdim=True), torch.ones_like(u), -2 * f], dim=1)
+        right = v * torch.cat([torch.ones_like(v), g.square().sum(dim=1, keepdim=True), g], dim=1)
+        also_left, also_right = self.codes(h).chunk(2, dim=1)
+        also_left = also_left * torch.exp(self.scales[1]) * (also_left.shape[1] * also_left.shape[2]) ** -0.5
+        left = torch.cat([left.flatten(1), also_left.flatten(1)], dim=1)
+        right = torch.cat([right.flip(2).flatten(1), also_right.flip(2).flatten(1)], dim=1)
         none = self.none(torch.cat([h.mean(dim=2), h.amax(dim=2)], dim=1)).squeeze(1)
-        return torch.cat([f, g], dim=1), torch.cat([g, f], dim=1), none, ahead, across.flip(2)
+        return left, right, none, ahead, across.flip(2)
 
 
 class Ranker(nn.Module):
@@ -134,8 +151,9 @@ class Batch:
 
 
 def side_logits(left: Tensor, right: Tensor) -> Tensor:
-    """S of all sides of one puzzle, -inf between sides of one fragment. Shapes: (S, 2 E) each -> (S, S)."""
+    """S of all sides of one puzzle, -inf between sides of one fragment. Shapes: (S, E) each -> (S, S)."""
     logits = left @ right.T
+    logits = logits + logits.T
     fragment = torch.arange(len(left)) // 4
     return logits.masked_fill(fragment[:, None] == fragment, -torch.inf)
 

@@ -73,8 +73,7 @@ class Matched:
         order = np.lexsort((t, s))
         self._s, self._t, self._score = s[order], t[order], score[order] - self._low
         starts = np.searchsorted(self._s, np.arange(sides))
-        pair_z = (self._codes.f[self._s] * self._codes.g[self._t]).sum(axis=1)
-        pair_z += (self._codes.g[self._s] * self._codes.f[self._t]).sum(axis=1)
+        pair_z = self._codes.pairs(self._s, self._t)
         most = np.maximum.reduceat(pair_z + self._score, starts) + self._low
         none = self._codes.none
         self.own: Matrix = np.stack([none - most, none - median - self._low], axis=1).astype(np.float32)
@@ -84,7 +83,7 @@ class Matched:
         z = self._codes.logits(block) + self._low
         first, last = np.searchsorted(self._s, (block.start, block.stop))
         z[self._s[first:last] - block.start, self._t[first:last]] += self._score[first:last]
-        return np.exp(-np.clip(z, -LIMIT, LIMIT))
+        return np.asarray(np.exp(-np.clip(z, -LIMIT, LIMIT)))
 
 
 def _candidates(codes: Codes, top: int) -> tuple[NDArray[np.int64], Matrix]:
@@ -148,7 +147,7 @@ class Learned:
             return Boundary().measure(puzzle)
         try:
             model = load_matcher(self.weights)
-        except (ImportError, JigsyncError) as error:
+        except JigsyncError as error:
             if self.weights is not None:
                 raise
             note = f"The learned measurer is not used: {error}"

@@ -1,11 +1,11 @@
 """The trained boundary matcher through onnxruntime: codes of sides, and scores of pairs of sides.
 
-    S(s, t) = f_s . g_t + f_t . g_s      from the codes (f, g) of single sides, for all pairs
-    C(s, t) = r(a_s, b_t) + r(a_t, b_s)  from maps (a, b) of single sides, for promising pairs
+    S(s, t) = left_s . right_t + left_t . right_s   from the codes of single sides, for all pairs
+    C(s, t) = r(a_s, b_t) + r(a_t, b_s)             from maps (a, b) of single sides, for promising pairs
 
 One ONNX file holds both networks (learn/matcher.py has the mathematics). It takes `strips` (S, CHANNELS, ROWS) and
-`ahead_in`, `across_in` (P, pair, ROWS / 2) and gives `codes` (S, 2 E), `none` (S,), `ahead` and `across` (S, pair,
-ROWS / 2) and `score` (P,); what is not asked for is fed empty.
+`ahead_in`, `across_in` (P, pair, ROWS / 2) and gives `left` and `right` (S, E), `none` (S,), `ahead` and `across`
+(S, pair, ROWS / 2) and `score` (P,); what is not asked for is fed empty.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import FormatError, InputError
+from jigsync.errors import FormatError, InputError, JigsyncError
 from jigsync.io.files import parse_json, read_bytes
 from jigsync.measure.strips import CHANNELS, ROWS, VERSION
 
@@ -36,17 +36,25 @@ THREADS: Final = 2
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """What the encoder says of every side. Shapes: f, g (4N, E), none (4N,), ahead and across (4N, pair, ROWS / 2)."""
+    """What the encoder says of every side.
 
-    f: Floats
-    g: Floats
+    Shapes: left, right (4N, E), none (4N,), ahead and across (4N, pair, ROWS / 2).
+    """
+
+    left: Floats
+    right: Floats
     none: Floats
     ahead: Floats
     across: Floats
 
     def logits(self, block: slice) -> Floats:
         """S of a block of sides against all. Shapes: -> (B, 4N)."""
-        return np.asarray(self.f[block] @ self.g.T + self.g[block] @ self.f.T)
+        return np.asarray(self.left[block] @ self.right.T + self.right[block] @ self.left.T)
+
+    def pairs(self, s: NDArray[np.int64], t: NDArray[np.int64]) -> Floats:
+        """S of pairs of sides. Shapes: (P,), (P,) -> (P,)."""
+        there = np.einsum("pe,pe->p", self.left[s], self.right[t])
+        return np.asarray(there + np.einsum("pe,pe->p", self.left[t], self.right[s]))
 
 
 class MatcherModel:
@@ -54,8 +62,10 @@ class MatcherModel:
 
     def __init__(self, data: bytes, name: str) -> None:
         """Args: the file's bytes, and how messages call it."""
-        import onnxruntime
-
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise JigsyncError(f"onnxruntime, which runs the trained matcher, cannot be imported: {error}.") from None
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = THREADS
         options.log_severity_level = 3
@@ -78,14 +88,12 @@ class MatcherModel:
 
     def encode(self, strips: Floats) -> Codes:
         """Codes of prepared strips. Shapes: (S, CHANNELS, ROWS) float32."""
-        names = ["codes", "none", "ahead", "across"]
+        names = ["left", "right", "none", "ahead", "across"]
         parts = [
             self._run(names, strips[start : start + SIDES_AT_ONCE], self._no_maps, self._no_maps)
             for start in range(0, len(strips), SIDES_AT_ONCE)
         ]
-        codes, none, ahead, across = (np.concatenate(column) for column in zip(*parts, strict=True))
-        f, g = np.split(codes, 2, axis=1)
-        return Codes(np.ascontiguousarray(f), np.ascontiguousarray(g), none, ahead, across)
+        return Codes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def rank(self, codes: Codes, s: NDArray[np.int64], t: NDArray[np.int64]) -> Floats:
         """C of pairs of sides. Shapes: (P,), (P,) -> (P,)."""
@@ -102,8 +110,7 @@ def load_matcher(weights: Path | None = None) -> MatcherModel:
     """The matcher of a file, or the shipped one; kept in memory.
 
     A card beside the file (the same name, .json) holds its sha256, which must agree; the shipped file must have one.
-    ModuleNotFoundError without onnxruntime, InputError or FormatError when the file is missing, changed or of another
-    version.
+    JigsyncError without onnxruntime, InputError or FormatError when the file is missing, changed or of another version.
     """
     path = Path(str(files("jigsync.weights") / SHIPPED)) if weights is None else weights
     data = read_bytes(path, LIMIT)
