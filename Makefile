@@ -1,7 +1,7 @@
 # make demo    from a fresh clone to a solved puzzle
 # make test    everything that CI checks
 # make docs    rewrite docs/cli.md from the program
-# make picture rewrite README.md's moving picture from the demo
+# make picture rewrite README.md's moving picture and the pictures of docs/method.md from the demo's puzzle
 # make format  format the code, apply the linter's fixes
 # make clean   remove what the other targets made
 
@@ -24,7 +24,7 @@ test: lint types docs-check browser
 
 # For the tests in a real browser; where it cannot be installed they are skipped and say so.
 browser:
-	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || { \
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 	    [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && { \
 	        apt-get install -qq --yes --no-install-recommends chromium >/dev/null 2>&1 || \
 	        { apt-get update -qq && apt-get install -qq --yes --no-install-recommends chromium >/dev/null; }; }; } || \
@@ -46,6 +46,7 @@ docs: $(VENV)/installed-dev
 picture: demo
 	$(BIN)/jigsync show demo-out/puzzle --solution demo-out/solution.json --truth demo-out/truth.json --gauge best4 \
 	    --animate docs/images/demo.webp
+	$(BIN)/python tools/method_pictures.py
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix $(CODE)
