@@ -21,8 +21,9 @@ from jigsync import cli, data
 from jigsync.errors import FormatError, InputError, MissingExtraError, OptionError
 from jigsync.io.files import read_jsonl
 from jigsync.measure.boundary import Boundary
+from jigsync.measure.measurements import Measurements
 from jigsync.placement import Placed, Solution
-from jigsync.puzzle import Grid
+from jigsync.puzzle import Grid, Puzzle
 from jigsync.solvers.greedy import Greedy
 from jigsync.solvers.tree import Tree
 from jigsync.study.evaluate import fingerprint, plan, predict, run
@@ -231,10 +232,10 @@ def test_a_prediction_comes_back(images: Path, tmp_path: Path) -> None:
     placement = {"f003": Placed(0, 1, 3, 0.25), "f000": Placed(None, None, 0), "f017": Placed(1, 0, 2, 1.0)}
     solution = Solution("partial", "one is left", Grid(2, 2), placement, solver="greedy")
     assert cache.read(spec, GREEDY, config) is None
-    cache.write(spec, GREEDY, config, Prediction(solution, "answered", 1.5, 0.5, 2))
+    cache.write(spec, GREEDY, config, Prediction(solution, "answered", 1.5, 0.5, 2, "it was dark"))
     found = cache.read(spec, GREEDY, config)
     assert found is not None
-    assert found == Prediction(replace(solution, seconds=1.5), "answered", 1.5, 0.5, 2)
+    assert found == Prediction(replace(solution, seconds=1.5), "answered", 1.5, 0.5, 2, "it was dark")
     head, *rows = read_jsonl(cache.path(spec, GREEDY, config))
     assert [row["id"] for row in rows] == ["f003", "f000", "f017"], "one row a fragment"
     assert head["method"]["solver"] == "greedy"
@@ -251,9 +252,9 @@ def test_measured_once_solved_by_all_and_never_twice(
     measured: list[str] = []
     measure = Boundary.measure
 
-    def counting(self: Boundary, puzzle: object) -> object:
+    def counting(self: Boundary, puzzle: Puzzle) -> Measurements:
         measured.append(self.name)
-        return measure(self, puzzle)  # type: ignore[arg-type]
+        return measure(self, puzzle)
 
     monkeypatch.setattr(Boundary, "measure", counting)
     methods = methods_of(["greedy", "jigsync", "tree:mgc"], [])
@@ -293,6 +294,38 @@ def test_what_a_solver_refuses_and_what_breaks(images: Path, tmp_path: Path, mon
     assert table[TREE].crashed == 2
     assert table[TREE].by_gauge["best4"]["AA"].estimate == 0.0
     assert {(pair.first, pair.second) for pair in pairs(scored, 0)} == {(GREEDY, TREE)}
+
+
+def test_weights_of_ones_own(tmp_path: Path) -> None:
+    weights = tmp_path / "mine.safetensors"
+    content = Method("greedy", "content")
+    with pytest.raises(InputError, match="must be a file"):
+        Config.of((content,), weights=weights)
+    weights.write_bytes(b"first")
+    with pytest.raises(OptionError, match="None of the measurers takes weights"):
+        Config.of((GREEDY,), weights=weights)
+    told = []
+    for content_of_file in (b"first", b"second"):
+        weights.write_bytes(content_of_file)
+        config = Config.of((GREEDY, content), weights=weights)
+        assert config.methods[GREEDY]["weights"] == ""
+        told.append(config.methods[content]["weights"])
+    assert len({*told, Config.of((content,)).methods[content]["weights"]}) == 3
+    assert getattr(fingerprint.meter_of("content", weights), "weights") == weights  # noqa: B009
+
+
+def test_what_a_measurer_says_is_passed_on(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs, config = specs_of(images)[:2], Config.of((GREEDY,))
+    measure = Boundary.measure
+
+    def noting(self: Boundary, puzzle: Puzzle) -> Measurements:
+        found = measure(self, puzzle)
+        object.__setattr__(found, "note", "Not learned.")
+        return found
+
+    monkeypatch.setattr(Boundary, "measure", noting)
+    predict.predict(specs, config, tmp_path, 1, quiet)
+    assert {line.remarks for line in lines(scored_of(specs, config, tmp_path), 0)} == {"Not learned."}
 
 
 def test_a_missing_extra_stops_at_once(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

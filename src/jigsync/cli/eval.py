@@ -6,13 +6,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from jigsync.study.evaluate.cache import Config
+    from jigsync.study.evaluate.plan import Wanted
     from jigsync.study.evaluate.predict import Report
     from jigsync.study.evaluate.run import Evaluation
     from jigsync.study.intervals import Interval
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 SHOWN = ("PA", "AA", "AA+rot", "SRA")
 WIDE = 110
 """Columns of a terminal from which on an interval stands beside its estimate instead of below it."""
-WRITTEN = (".csv", ".html", ".png")
+WRITTEN = (".csv", ".html", ".jpg")
 EVERY = 60.0
 """Seconds between two lines about progress where there is no terminal."""
 
@@ -41,6 +43,9 @@ def eval(
     ),
     measurers: Annotated[
         str | None, typer.Option(help="Every solver runs with each of them.", show_default="boundary")
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="For measurers that take some, instead of their own.", metavar="FILE")
     ] = None,
     puzzles: Annotated[
         int | None, typer.Option(min=1, help="Of every grid and severity.", show_default="one a picture")
@@ -75,14 +80,17 @@ def eval(
 
     from jigsync.cli.progress import progress_bar
     from jigsync.study.evaluate import run
+    from jigsync.study.evaluate.cache import Config
     from jigsync.study.evaluate.gallery import chosen, shown
+    from jigsync.study.evaluate.plan import methods_of
     from jigsync.study.evaluate.report import write_report
 
     scored_only = images is None and manifest is None and gap is None
     if not scored_only:
         wanted = _wanted(grids, severities, puzzles, cell, turns, split, seed, from_images=not (manifest or gap))
-        known = _listed(solvers), _listed(measurers or "")
-        _predict(out, images, manifest, gap, wanted, known, known_grid, time_limit, workers or os.cpu_count() or 1)
+        methods = methods_of(_listed(solvers), _listed(measurers or ""))
+        config = Config.of(methods, known_grid, time_limit, weights)
+        _predict(out, images, manifest, gap, wanted, config, workers or os.cpu_count() or 1)
     with progress_bar() as bar:
         found = run.evaluate(out, gauge, scored_only, bar)
         run.write_tables(found)
@@ -106,7 +114,7 @@ def _wanted(
     split: str | None,
     seed: int,
     from_images: bool,
-) -> Any:
+) -> Wanted:
     from jigsync.puzzle import Grid
     from jigsync.study.evaluate.plan import Wanted
 
@@ -120,23 +128,19 @@ def _predict(
     images: Path | None,
     manifest: Path | None,
     gap: Path | None,
-    wanted: Any,
-    known: tuple[tuple[str, ...], tuple[str, ...]],
-    known_grid: bool,
-    time_limit: float | None,
+    wanted: Wanted,
+    config: Config,
     workers: int,
 ) -> None:
     """Plans the puzzles and fills the cache."""
     from jigsync.cli.progress import progress_bar
     from jigsync.errors import OptionError
     from jigsync.study.evaluate import plan, run
-    from jigsync.study.evaluate.cache import Config
     from jigsync.study.evaluate.predict import predict
 
     if gap is not None and (images or manifest):
         raise OptionError("--gap goes with neither --images nor --manifest: its puzzles are cut already.")
     run.check_folder(out)
-    config = Config.of(plan.methods_of(*known), known_grid, time_limit)
     if gap is not None:
         specs = plan.from_gap(gap, wanted)
     elif manifest is not None:
@@ -203,10 +207,8 @@ def _show(found: Evaluation) -> None:
     if found.pairs:
         console.print(_pair_table(found))
     for line in found.lines:
-        if line.kind == ALL_KINDS and (line.refused or line.failed or line.crashed):
-            counts = {name: getattr(line, name) for name in ("refused", "failed", "crashed")}
-            said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-            console.print(f"{line.method.label} on {line.grid} {line.severity}: {said}.", markup=False)
+        if line.kind == ALL_KINDS and line.remarks:
+            console.print(f"{line.method.label} on {line.grid} {line.severity}: {line.remarks}", markup=False)
     if found.missing:
         console.print(f"{found.missing} predictions are not there yet.")
     files = ", ".join(path.name for path in sorted(found.root.iterdir()) if path.suffix in WRITTEN)

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from jigsync.errors import FormatError
+from jigsync.errors import FormatError, InputError, OptionError
 from jigsync.io.files import read_jsonl, write_jsonl
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
 from jigsync.io.truth_file import load_truth, save_truth
 from jigsync.placement import Solution
-from jigsync.study.evaluate.fingerprint import digest, method_identity
+from jigsync.study.evaluate.fingerprint import digest, method_identity, takes_weights
 from jigsync.study.evaluate.plan import Method, Spec
 from jigsync.truth import Truth
 
@@ -47,19 +47,31 @@ class Config:
 
     Attributes:
         known_grid: tell them rows and cols.
-        time_limit: seconds a puzzle, or None.
+        time_limit: seconds of solving a puzzle, or None.
         methods: every method with what its answers depend on, `fingerprint.method_identity`.
+        weights: a file for the measurers that take one; its hash is part of their identity.
     """
 
     methods: Mapping[Method, Mapping[str, Any]]
     known_grid: bool = False
     time_limit: float | None = None
+    weights: Path | None = None
 
     @classmethod
-    def of(cls, methods: tuple[Method, ...], known_grid: bool = False, time_limit: float | None = None) -> Config:
-        """With the code as it is now."""
-        identities = {method: method_identity(method.solver, method.measurer) for method in methods}
-        return cls(identities, known_grid, time_limit)
+    def of(
+        cls,
+        methods: tuple[Method, ...],
+        known_grid: bool = False,
+        time_limit: float | None = None,
+        weights: Path | None = None,
+    ) -> Config:
+        """With the code and the weights as they are now."""
+        if weights is not None and not weights.is_file():
+            raise InputError(f"The weights '{weights}' must be a file. There is none.")
+        if weights is not None and not any(takes_weights(method.measurer) for method in methods):
+            raise OptionError(f"None of the measurers takes weights: '{weights}' would not be used.")
+        identities = {method: method_identity(method.solver, method.measurer, weights) for method in methods}
+        return cls(identities, known_grid, time_limit, weights)
 
     def key(self, spec: Spec, method: Method) -> str:
         """A hash of all that a prediction depends on."""
@@ -75,6 +87,7 @@ class Prediction:
         seconds: measuring and solving.
         measured: seconds of them for measuring.
         threads: that the solver had.
+        note: what the measurer has to say, such as that another one stood in for it.
     """
 
     solution: Solution
@@ -82,6 +95,7 @@ class Prediction:
     seconds: float
     measured: float
     threads: int
+    note: str = ""
 
 
 class Cache:
@@ -92,7 +106,7 @@ class Cache:
 
     def path(self, spec: Spec, method: Method, config: Config) -> Path:
         """The file of a prediction."""
-        return self.root / "predictions" / spec.name / f"{method.label}-{config.key(spec, method)}.jsonl"
+        return self.root / "predictions" / spec.name / f"{method.name}-{config.key(spec, method)}.jsonl"
 
     def truth_path(self, spec: Spec) -> Path:
         """The file of a puzzle's truth."""
@@ -114,6 +128,7 @@ class Cache:
             "seconds": round(prediction.seconds, 4),
             "measured": round(prediction.measured, 4),
             "threads": prediction.threads,
+            "note": prediction.note,
             "fragments": len(fragments),
             "method": {**config.methods[method], "known_grid": config.known_grid, "time_limit": config.time_limit},
         }
@@ -138,7 +153,8 @@ class Cache:
         whole = {**about, "format": "jigsync-solution/1", "fragments": {row.pop("id", ""): row for row in rows}}
         seconds, measured = (head.key(name).number(0.0, 1e12) for name in ("seconds", "measured"))
         solution = parse_solution(Node(whole, os.fspath(path)))
-        return Prediction(solution, outcome.value, seconds, measured, head.key("threads").integer(1, 10**6))
+        threads, note = head.key("threads").integer(1, 10**6), head.key("note").text()
+        return Prediction(solution, outcome.value, seconds, measured, threads, note)
 
     def write_truth(self, spec: Spec, truth: Truth) -> None:
         """Keeps a puzzle's truth."""

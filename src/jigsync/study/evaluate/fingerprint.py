@@ -14,6 +14,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any, Final
 import jigsync
 from jigsync.io.files import reason_of
 from jigsync.measure import registry as measurers
+from jigsync.measure.measurements import Measurer
 from jigsync.solvers import base as solvers
 
 ALGORITHM: Final = 1
@@ -49,12 +51,27 @@ def generator_identity() -> dict[str, Any]:
     return identity(GENERATOR)
 
 
-def method_identity(solver: str, measurer: str) -> dict[str, Any]:
+def method_identity(solver: str, measurer: str, weights: Path | None = None) -> dict[str, Any]:
     """What the answers of a solver with a measurer depend on; OptionError when there is no such one."""
-    tool, meter = solvers.get(solver), measurers.get(measurer)
+    tool, meter = solvers.get(solver), meter_of(measurer, weights)
     roots = (*SOLVING, type(tool).__module__, type(meter).__module__)
     found = identity(roots, extra=(PACKAGE / "api.py",))
     return {"solver": solver, "measurer": measurer, "weights": _weights(meter), "algorithm": ALGORITHM, **found}
+
+
+def meter_of(name: str, weights: Path | None) -> Measurer:
+    """The measurer of this name, with weights of one's own where it takes any."""
+    meter: Any = measurers.get(name)
+    if weights is not None and takes_weights(name):
+        meter = replace(meter, weights=weights)
+    found: Measurer = meter
+    return found
+
+
+def takes_weights(name: str) -> bool:
+    """Can the measurer of this name be given a file of weights?"""
+    meter: Any = measurers.get(name)
+    return is_dataclass(meter) and any(field.name == "weights" for field in fields(meter))
 
 
 def _weights(meter: object) -> str:

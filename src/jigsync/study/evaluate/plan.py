@@ -51,9 +51,14 @@ class Method:
     measurer: str
 
     @property
+    def name(self) -> str:
+        """What files call it."""
+        return f"{self.solver}+{self.measurer}"
+
+    @property
     def label(self) -> str:
         """What tables call it: the solver, and the measurer unless it is the default one."""
-        return self.solver if self.measurer == measurers.DEFAULT else f"{self.solver}+{self.measurer}"
+        return self.solver if self.measurer == measurers.DEFAULT else self.name
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,11 @@ from typing import Final
 
 from jigsync.api import solve
 from jigsync.errors import InputError, JigsyncError, MissingExtraError
-from jigsync.measure import registry as measurers
 from jigsync.measure.measurements import Measurements
 from jigsync.placement import Solution
 from jigsync.puzzle import Puzzle
 from jigsync.study.evaluate.cache import Cache, Config, Outcome, Prediction
-from jigsync.study.evaluate.fingerprint import method_identity
+from jigsync.study.evaluate.fingerprint import meter_of, method_identity
 from jigsync.study.evaluate.plan import Method, Spec
 from jigsync.sweep.pool import run_units
 
@@ -115,16 +114,17 @@ def _solve_all(unit: Unit, puzzle: Puzzle, measurer: str, methods: Sequence[Meth
     """One measurement, every solver that goes by it."""
     start = time.perf_counter()
     try:
-        measured = Measured(measurer, measurers.get(measurer).measure(puzzle))
+        measured = Measured(measurer, meter_of(measurer, unit.config.weights).measure(puzzle))
     except Exception as error:
         for method in methods:
             outcome, solution = _failed(puzzle, method, error)
             stored.write(unit.spec, method, unit.config, Prediction(solution, outcome, 0.0, 0.0, unit.threads))
         return
     measuring = time.perf_counter() - start
+    note = str(getattr(measured.measurements, "note", ""))
     for method in methods:
         outcome, solution, seconds = _solve(unit, puzzle, method, measured)
-        answer = Prediction(solution, outcome, measuring + seconds, measuring, unit.threads)
+        answer = Prediction(solution, outcome, measuring + seconds, measuring, unit.threads, note)
         stored.write(unit.spec, method, unit.config, answer)
 
 
@@ -159,10 +159,10 @@ def _failed(puzzle: Puzzle, method: Method, error: Exception) -> tuple[Outcome, 
 def _check_code(config: Config) -> None:
     """A worker must run the code that the keys were made for; it looks once, after loading it."""
     for method, identity in config.methods.items():
-        if _identity(method) != identity:
+        if _identity(method, config.weights) != identity:
             raise InputError("The code of JigSync changed while the evaluation was starting: start it again.")
 
 
 @cache
-def _identity(method: Method) -> dict[str, object]:
-    return method_identity(method.solver, method.measurer)
+def _identity(method: Method, weights: Path | None) -> dict[str, object]:
+    return method_identity(method.solver, method.measurer, weights)

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
+from PIL import Image
+
 from jigsync.io.files import write_bytes
 from jigsync.puzzle import Grid
-from jigsync.render.gallery import Panel
+from jigsync.render.gallery import Panel, gallery
 from jigsync.study.evaluate.chart import Series, chart, key
 from jigsync.study.evaluate.gallery import Shown
 from jigsync.study.evaluate.run import Evaluation
@@ -19,6 +21,7 @@ from jigsync.study.evaluate.table import ALL_KINDS, Line
 from jigsync.study.intervals import Interval
 
 REPORT_FILE: Final = "report.html"
+GALLERY_FILE: Final = "gallery.jpg"
 CHARTED: Final = ("AA+rot", "PA+rot")
 TABLED: Final = ("PA", "AA", "AA+rot", "PA+rot", "SRA", "rotation")
 FEW: Final = 5
@@ -34,8 +37,11 @@ MEANING: Final = {
 
 
 def write_report(found: Evaluation, shown: Sequence[Shown]) -> None:
-    """Writes the report."""
+    """Writes the page, and its gallery as one picture."""
     write_bytes(found.root / REPORT_FILE, report(found, shown).encode("utf-8"))
+    rows = [(one.name, one.panels) for one in shown if one.panels]
+    if rows:
+        write_bytes(found.root / GALLERY_FILE, _jpeg(gallery(rows)))
 
 
 def report(found: Evaluation, shown: Sequence[Shown]) -> str:
@@ -133,7 +139,9 @@ def _table(found: Evaluation) -> str:
     gauge = '<th title="puzzles answered in the best of the four global turns">gauge right</th>'
     rows = _Rows("n", *heads, gauge, "s")
     for line in (line for line in found.lines if line.kind == ALL_KINDS):
-        setting, label = f"{line.grid} {line.severity}", f"{escape(line.method.label)}{_note(line)}"
+        setting, label = f"{line.grid} {line.severity}", escape(line.method.label)
+        if line.remarks:
+            label += f" <small>({escape(line.remarks)})</small>"
         if not line.by_gauge:
             rows.add(setting, label, "<td>0</td>", f"<td colspan={len(TABLED) + 2}></td>")
             continue
@@ -142,12 +150,6 @@ def _table(found: Evaluation) -> str:
         rows.add(setting, label, f"<td>{line.puzzles}</td>", *values, right, f"<td>{line.seconds:.2f}</td>")
     told = "Per cent, with 95 % intervals; seconds are the median a puzzle, measuring included."
     return f"<p>{told}</p>{rows.html()}"
-
-
-def _note(line: Line) -> str:
-    counts = {name: getattr(line, name) for name in ("refused", "failed", "crashed")}
-    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    return f" <small>({said})</small>" if said else ""
 
 
 def _kinds(found: Evaluation) -> str:
@@ -204,15 +206,19 @@ def _shown(one: Shown) -> str:
 
 
 def _figure(panel: Panel) -> str:
-    buffer = io.BytesIO()
-    panel.picture.save(buffer, "JPEG", quality=85, optimize=True)
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    data = base64.b64encode(_jpeg(panel.picture)).decode("ascii")
     size = f'width="{panel.picture.width}" height="{panel.picture.height}"'
     alt = escape(f"{panel.title}: {panel.caption}")
     return (
         f'<figure><img {size} loading="lazy" alt="{alt}" src="data:image/jpeg;base64,{data}">'
         f"<figcaption><b>{escape(panel.title)}</b><br>{escape(panel.caption)}</figcaption></figure>"
     )
+
+
+def _jpeg(picture: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=85, optimize=True)
+    return buffer.getvalue()
 
 
 def _how(found: Evaluation) -> str:

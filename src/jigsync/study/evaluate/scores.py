@@ -19,6 +19,7 @@ class Scored:
         by_gauge: gauge -> measure -> value in 0..1. An upright puzzle has no gauge to choose: best4 is model there.
         gauge_right: is the answer, as given, in the best of the four gauges? None for an upright puzzle.
         best_turns: global turn that brings it there.
+        note: what the measurer had to say.
         right_grid: are rows and cols (in the best gauge) those of the truth?
     """
 
@@ -35,6 +36,7 @@ class Scored:
     by_gauge: dict[GaugeName, dict[str, float]]
     gauge_right: bool | None
     best_turns: int
+    note: str = ""
 
     def of(self, measure: str, gauge: GaugeName) -> float:
         """One measure in one gauge."""
@@ -61,7 +63,7 @@ class Scored:
             "seconds_measuring": self.measured,
         }
         measures = {f"{name} {gauge}": value for gauge in GAUGES for name, value in self.by_gauge[gauge].items()}
-        return {**own, **measures, "reason": self.reason}
+        return {**own, **measures, "reason": self.reason, "note": self.note}
 
 
 def score_cache(spec: Spec, config: Config, cache: Cache) -> Iterator[Scored]:
@@ -88,6 +90,7 @@ def score_cache(spec: Spec, config: Config, cache: Cache) -> Iterator[Scored]:
             _measures(found, spec.upright),
             None if spec.upright else best == 0,
             best,
+            answer.note,
         )
 
 

@@ -35,6 +35,7 @@ class Line:
         gauge_right: share of puzzles given in the best of the four gauges; None for upright puzzles.
         seconds: median a puzzle, measuring included.
         refused, failed, crashed: numbers of puzzles; the first count in no measure.
+        notes: what the measurer had to say about some of them, such as that another one stood in for it.
     """
 
     grid: Grid
@@ -49,6 +50,13 @@ class Line:
     refused: int
     failed: int
     crashed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> str:
+        """What a reader must know beside the figures; "" when all is well."""
+        counts = {name: getattr(self, name) for name in ("refused", "failed", "crashed")}
+        return ", ".join([*(f"{count} {name}" for name, count in counts.items() if count), *self.notes])
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -62,6 +70,7 @@ class Line:
             "right_grid": self.right_grid,
             "seconds": self.seconds,
             **{name: getattr(self, name) for name in ("refused", "failed", "crashed")},
+            "notes": list(self.notes),
         }
 
     def rows(self) -> Iterable[dict[str, Any]]:
@@ -147,6 +156,7 @@ def _line(grid: Grid, severity: str, kind: str, method: Method, group: Sequence[
         len(group) - len(taken),
         sum(one.status == "failed" and one.outcome == "answered" for one in taken),
         sum(one.outcome == "crashed" for one in taken),
+        tuple(dict.fromkeys(one.note for one in taken if one.note)),
     )
 
 
