@@ -1,7 +1,7 @@
 # make demo    from a fresh clone to a solved puzzle
 # make test    everything that CI checks
 # make docs    rewrite docs/cli.md from the program
-# make picture rewrite README.md's moving picture and the pictures of docs/method.md from the demo's puzzle
+# make picture rewrite README.md's pictures and those of docs/method.md from the demo's puzzle
 # make format  format the code, apply the linter's fixes
 # make clean   remove what the other targets made
 
@@ -43,10 +43,13 @@ docs-check: $(VENV)/installed-dev
 docs: $(VENV)/installed-dev
 	$(BIN)/python tools/cli_reference.py --write
 
-picture: demo
+picture: demo browser $(VENV)/installed-dev
 	$(BIN)/jigsync show demo-out/puzzle --solution demo-out/solution.json --truth demo-out/truth.json --gauge best4 \
 	    --animate docs/images/demo.webp
 	$(BIN)/python tools/method_pictures.py
+	$(BIN)/pytest -q tests/browser -k put_together
+	$(BIN)/python -c "from PIL import Image; \
+	    Image.open('build/screenshots/00-workbench.png').convert('RGB').save('docs/images/workbench.jpg', quality=86)"
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix $(CODE)

@@ -272,6 +272,13 @@ def test_a_project_of_another_puzzle_is_refused(server: Server, held: dict[str, 
     assert "'steps'" in server.upload({"p.zip": zipped(files)}).json()["detail"]
 
 
+def test_more_files_than_a_form_usually_has(server: Server) -> None:
+    answer = server.upload({f"{k}.txt": b"" for k in range(1100)})
+    assert (answer.status_code, "must hold pictures" in answer.json()["detail"]) == (422, True)
+    answer = server.upload({f"{k}.txt": b"" for k in range(2002)})
+    assert (answer.status_code, "2001" in answer.json()["detail"]) == (400, True)
+
+
 def test_a_puzzle_is_let_go(server: Server) -> None:
     puzzle = server.upload({"p.zip": zipped(folder(PUZZLE))}).json()["id"]
     assert server.send("DELETE", f"/api/puzzles/{puzzle}").status_code == 204

@@ -62,7 +62,7 @@ def open_page(browser: Any, server: Server) -> Iterator[Callable[..., Any]]:
             ),
         )
         page.goto(server.url)
-        page.wait_for_selector("#pictures button", state="attached")
+        page.wait_for_selector("#example:enabled")
         return page
 
     yield opened

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from scans import apart, cut, lay
 from web import folder, puzzle_and_truth, zipped
 
-from jigsync.io.images import png_bytes, read_rgba
+from jigsync import data
+from jigsync.io.images import png_bytes, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
@@ -267,6 +269,35 @@ def test_a_folder_a_scan_and_an_own_picture(open_page: Open, picture: Picture, t
     page.click("#make")
     page.wait_for_selector("#bench:not([hidden])")
     assert page.text_content("#title") == "own.png · 6 fragments"
+
+
+def test_an_example_is_put_together(open_page: Open, picture: Picture) -> None:
+    """The picture that README.md shows."""
+    page = open_page(height=900)
+    page.click("#example")
+    page.wait_for_selector("#bench:not([hidden])")
+    solve(page)
+    seen = read_rgba(keep(page, "picture")[1])[..., :3]
+    original = shrunk(read_rgb(data.picture("coffee")))
+    ways = [np.corrcoef(shrunk(np.rot90(seen, turns)), original)[0, 1] for turns in range(4)]
+    best = int(np.argmax(ways))
+    assert ways[best] > 0.8
+    if best:
+        before = names(page)[0]
+        page.click(f"#gauge-choices button:nth-child({best + 1})")
+        wait_for(page, "before => document.querySelector('[role=gridcell]').ariaLabel !== before", before)
+    page.locator("[role=gridcell]").nth(10).click()
+    page.keyboard.press("p")
+    page.locator("[role=gridcell]").nth(8).click()
+    wait_for(page, "[...document.querySelectorAll('#gauge-choices img')].every(i => i.src && i.complete)")
+    page.wait_for_timeout(700)
+    picture(page, "00-workbench")
+
+
+def shrunk(rgb: Any) -> Any:
+    """A picture as 24 x 36 grey values."""
+    small = Image.fromarray(np.ascontiguousarray(rgb)).convert("L").resize((36, 24))
+    return np.asarray(small, dtype=float).ravel()
 
 
 def test_an_example_solved_and_cancelled(open_page: Open, picture: Picture) -> None:

@@ -195,7 +195,7 @@ class About(Model):
     limits: dict[str, float]
     pictures: list[str]
     severities: dict[str, dict[str, float]]
-    solvers: dict[str, str]
+    solvers: list[str]
 
 
 def plain(model: BaseModel) -> dict[str, Any]:

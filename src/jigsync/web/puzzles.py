@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Form, Response, UploadFile
+from fastapi import APIRouter, Form, Request, Response, UploadFile
 from fastapi import Path as PathParam
+from fastapi.routing import APIRoute
 from pydantic import Field
 
 import jigsync
@@ -28,7 +30,29 @@ from jigsync.web.models import About, CutOptionsModel, FragmentModel, PictureMod
 from jigsync.web.store import HeldPicture, HeldPuzzle
 from jigsync.web.uploads import Kind, Received, receive
 
-router = APIRouter(tags=["puzzles"])
+
+class _Upload(Request):
+    """A request whose form may have as many files as the limits say, instead of a thousand."""
+
+    def form(self, **_: Any) -> Any:
+        """As starlette's, which counts parts before we do."""
+        return super().form(max_files=self.app.state.bench.limits.files + 1)
+
+
+class UploadRoute(APIRoute):
+    """A route that takes uploads."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Hands `_Upload` to the usual handler."""
+        usual = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            return await usual(_Upload(request.scope, request.receive))
+
+        return handler
+
+
+router = APIRouter(tags=["puzzles"], route_class=UploadRoute)
 
 Id = Annotated[str, PathParam(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 Files = Annotated[list[UploadFile], Field(description="pictures, a zip file, a project file, or one scan")]
@@ -45,7 +69,7 @@ async def about(bench: Bench) -> About:
         limits={name: float(value) for name, value in asdict(bench.limits).items()},
         pictures=list(data.names()),
         severities={name: asdict(damage) for name, damage in SEVERITIES.items()},
-        solvers={name: solvers.get(name).summary for name in solvers.names()},
+        solvers=list(solvers.names()),
     )
 
 

@@ -27,10 +27,10 @@ from jigsync.web.models import (
     TurnRequest,
 )
 from jigsync.web.project import solution_of
-from jigsync.web.puzzles import Files, Id, take_upload
+from jigsync.web.puzzles import Files, Id, UploadRoute, take_upload
 from jigsync.web.uploads import Kind
 
-router = APIRouter(tags=["solving"])
+router = APIRouter(tags=["solving"], route_class=UploadRoute)
 
 LOOK = 0.08
 """Seconds between two looks at a job."""

@@ -107,6 +107,7 @@ export class Cutter {
       return;
     }
     this.drawing = true;
+    $("preview").classList.add("stale");
     try {
       const url = URL.createObjectURL(await postForBlob("/api/cuts/preview", this.options()));
       const old = $("preview").src;
@@ -117,6 +118,7 @@ export class Cutter {
       this.problem(error.message);
     }
     this.drawing = false;
+    $("preview").classList.toggle("stale", Boolean(this.stale));
     if (this.stale) {
       this.stale = false;
       this.preview();

@@ -24,6 +24,7 @@ class Workbench {
     this.cutter = new Cutter(about, (puzzle) => this.open(puzzle));
     this.comparer = new Comparer((step, id) => this.decide(step, `${id} is here now, and pinned.`, id));
     this.listen();
+    this.panels.busy(""); // nothing can be pressed before somebody listens
     this.restore();
   }
 

@@ -2,7 +2,7 @@
 
 import { postForBlob } from "./api.js";
 import { make } from "./stage.js";
-import { degrees, isPlaced, placed, where } from "./state.js";
+import { degrees, fillsAGrid, isPlaced, placed, where } from "./state.js";
 
 const $ = (id) => document.getElementById(id);
 const UNSURE = 0.8;
@@ -71,7 +71,11 @@ export class Panels {
     $("start").hidden = true;
     $("bench").hidden = false;
     $("start-over").hidden = false;
-    $("title").textContent = `${puzzle.name} · ${puzzle.fragments.length} fragments`;
+    const count = puzzle.fragments.length;
+    $("title").textContent = `${puzzle.name} · ${count} fragments`;
+    $("advice").hidden = fillsAGrid(count);
+    $("advice").textContent =
+      `${count} fragments fill no grid of a usual shape. If some are missing, say how many rows and columns there were, for example 4x6.`;
     $("notes").hidden = !puzzle.notes.length;
     $("notes-list").replaceChildren(
       ...puzzle.notes.map((note) => {
@@ -226,7 +230,7 @@ export class Panels {
     const verdict = $("verdict");
     verdict.hidden = false;
     verdict.classList.toggle("bad", job.state === "failed");
-    const took = `${job.seconds.toFixed(1)} s`;
+    const took = job.seconds < 0.1 ? "a moment" : `${job.seconds.toFixed(1)} s`;
     const { grid, fragments } = job.shown?.solution ?? {};
     if (job.state === "failed") verdict.textContent = `It could not be solved: ${job.reason}`;
     else if (job.state === "cancelled") verdict.textContent = job.reason;

@@ -76,7 +76,8 @@ export class Stage {
     out.tray = { ids: waiting, top: bottom, slots: new Map() };
     if (waiting.length) {
       const slot = grid ? TRAY_SLOT : this.roomySlot(waiting.length);
-      const cols = Math.max(1, Math.floor((this.width - 16) / slot));
+      const most = Math.max(1, Math.floor((this.width - 16) / slot));
+      const cols = Math.ceil(waiting.length / Math.ceil(waiting.length / most)); // no almost empty last row
       const first = bottom + (grid ? 34 : 8);
       const used = Math.min(cols, waiting.length);
       const left = (this.width - used * slot) / 2;
@@ -127,7 +128,7 @@ export class Stage {
       element.style.transform = this.transform(fragment, x, y, this.angle(id, at?.turns ?? 0));
       element.classList.toggle("out", step.excluded.includes(id));
       const sure = at && at.row != null && at.confidence != null && !this.live ? at.confidence : 1;
-      element.lastChild.style.opacity = sure >= 0.8 ? "0" : String(0.15 + 0.5 * (1 - sure));
+      element.lastChild.style.opacity = sure >= 0.8 ? "0" : String(0.4 + 0.5 * (1 - sure));
     }
   }
 

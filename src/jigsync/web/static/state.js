@@ -102,6 +102,14 @@ export function toggleBelonging(step, id) {
   return { ...toTray({ ...step, excluded }, id), excluded };
 }
 
+// Can so many fragments fill a grid that is no more than three times as wide as high?
+export function fillsAGrid(count) {
+  for (let rows = Math.floor(Math.sqrt(count)); rows * rows * 3 >= count; rows -= 1) {
+    if (count % rows === 0) return true;
+  }
+  return false;
+}
+
 // What the solver gets of a person's decisions.
 export function wishes(step, grid, upright) {
   const pins = Object.fromEntries(
@@ -110,9 +118,11 @@ export function wishes(step, grid, upright) {
       return [id, [row, col, turns]];
     }),
   );
-  // Pins are cells of the grid that is shown: solving again keeps it.
-  const shown = Object.keys(pins).length && step.solution?.grid ? step.solution.grid.join("x") : null;
-  return { grid: grid || shown, upright, pins, exclude: step.excluded };
+  // Pins are cells of the grid that is shown, so solving again keeps it; so does a number that fills no other.
+  const shown = step.solution?.grid?.join("x") ?? null;
+  const left = step.solution ? Object.keys(step.solution.fragments).length - step.excluded.length : 0;
+  const keeps = Object.keys(pins).length || !fillsAGrid(left);
+  return { grid: grid || (keeps ? shown : null), upright, pins, exclude: step.excluded };
 }
 
 export function where(step, id) {
