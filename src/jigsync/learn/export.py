@@ -129,13 +129,14 @@ def _onnx(network: _Deployed, config: dict[str, Any]) -> bytes:
     import onnx
 
     sides, pairs = torch.export.Dim("sides"), torch.export.Dim("pairs")
-    maps = torch.zeros(3, config["network"]["pair"], ROWS // 2)
+    # Two tensors: one that is given twice would become one input.
+    ahead, across = (torch.zeros(3, config["network"]["pair"], ROWS // 2) for _ in range(2))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), _quiet():
         warnings.simplefilter("ignore")  # torch's own, about its own insides
         path = Path(folder) / "matcher.onnx"
         torch.onnx.export(
             network,
-            (torch.zeros(2, CHANNELS, ROWS), maps, maps),
+            (torch.zeros(2, CHANNELS, ROWS), ahead, across),
             path,
             input_names=["strips", "ahead_in", "across_in"],
             output_names=["left", "right", "none", "ahead", "across", "score"],
