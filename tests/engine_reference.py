@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,14 @@ class Case:
         """Term by term, from the definition."""
         grid, dense = self.planted.grid, self.planted.scores.to_dense()
         at = {int(pose) >> 2: (i, int(pose) & 3) for i, pose in enumerate(poses) if pose >= 0}
+        border = self.planted.scores.border
         total = 0.0
         for slot, (i, turns) in at.items():
             row, col = grid.cell(slot)
+            for bearing in range(z4.ORDER):
+                d_row, d_col = z4.bearing_offset(bearing)
+                if border is not None and not grid.contains(row + d_row, col + d_col):
+                    total += float(border[side_at(i, turns, bearing)])
             for bearing in (z4.E, z4.S):
                 d_row, d_col = z4.bearing_offset(bearing)
                 if grid.contains(row + d_row, col + d_col) and grid.slot(row + d_row, col + d_col) in at:
@@ -70,11 +75,22 @@ class Case:
 
 
 def make_case(
-    name: str, grid: Grid, seed: int, *, unary: bool = False, pinned: bool = False, full: bool = False, **planted: Any
+    name: str,
+    grid: Grid,
+    seed: int,
+    *,
+    unary: bool = False,
+    border: bool = False,
+    pinned: bool = False,
+    full: bool = False,
+    **planted: Any,
 ) -> Case:
     """A random case; `name` is only for the test's id."""
     rng = np.random.default_rng(seed)
     puzzle = plant(grid, 0.7, rng, **planted)
+    if border:
+        known = rng.normal(0, 2, 4 * puzzle.scores.n).astype(np.float32)
+        puzzle = replace(puzzle, scores=replace(puzzle.scores, border=known))
     n, upright = puzzle.scores.n, bool(planted.get("upright"))
     table = rng.integers(-1, 10, size=(2 * grid.rows - 1, 2 * grid.cols - 1, 4, 4))
     return Case(

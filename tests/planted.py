@@ -61,12 +61,14 @@ def planted(
     good: float = 6.0,
     missing: tuple[int, ...] = (),
     strangers: int = 0,
+    border: bool = False,
 ) -> Planted:
     """Scores of -4 + noise everywhere, `good` more where sides truly touch.
 
     Args:
         missing: slots whose fragment is lost.
         strangers: fragments of another picture, which touch nothing.
+        border: scores of facing out of the grid, which are nothing but noise.
     """
     rng = np.random.default_rng([seed, grid.rows, grid.cols])
     slots = np.concatenate([np.setdiff1d(np.arange(grid.size), missing), np.full(strangers, -1)])
@@ -87,7 +89,8 @@ def planted(
     for i in range(n):
         matrix[4 * i : 4 * i + 4, 4 * i : 4 * i + 4] = 0.0
     ids = tuple(f"f{7 * i + 3:03d}" for i in rng.permutation(n))
-    return Planted(ids, SideScores(n, dense=matrix.astype(np.float32)), grid, slots, turns)
+    rim = rng.normal(0, 3, 4 * n).astype(np.float32) if border else None
+    return Planted(ids, SideScores(n, dense=matrix.astype(np.float32), border=rim), grid, slots, turns)
 
 
 def sparse(scores: SideScores, above: float) -> SideScores:
@@ -96,4 +99,4 @@ def sparse(scores: SideScores, above: float) -> SideScores:
     fragment = np.arange(4 * scores.n) // 4
     s, t = np.nonzero((scores.dense > above) & (fragment[:, None] != fragment))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(s, minlength=4 * scores.n))]).astype(np.int64)
-    return SideScores(scores.n, indptr=indptr, indices=t.astype(np.int32), values=scores.dense[s, t], floor=above)
+    return SideScores(scores.n, None, indptr, t.astype(np.int32), scores.dense[s, t], above, scores.border)

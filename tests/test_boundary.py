@@ -108,7 +108,7 @@ def test_logits_are_the_weighted_features() -> None:
     log_cost, stats = probabilities.dense_log_costs(make_costs(contours, names), len(puzzle))
     with np.errstate(invalid="ignore"):
         feature = probabilities.dense_features(log_cost, stats)
-    calibration = Calibration(names, weights, 0.4)
+    calibration = Calibration(names, weights, np.array([0.4, 0.0, 0.0]))
     apart = np.isfinite(log_cost[0])
     expected = calibration.logits(np.where(apart[..., None], feature, 0))
     for block in (slice(0, 48), slice(4, 21)):
@@ -262,7 +262,7 @@ def test_a_transparent_fragment_is_named() -> None:
 def test_given_weights_are_used_instead_of_the_shipped_ones() -> None:
     puzzle, _ = cut(*SMALL["clean"])
     names = boundary.MEASURERS["mgc"]["flush"]
-    flat = Calibration(names, np.zeros(3), 0.0)
+    flat = Calibration(names, np.zeros(3), np.zeros(3))
     log_p = log_p_of(Boundary("mgc", calibration=flat).measure(puzzle))
     np.testing.assert_allclose(log_p[:4, 4:], -np.log(45), atol=1e-4)
     same = Boundary("mgc", calibration=shipped("mgc", "flush", names)).measure(puzzle)

@@ -13,6 +13,7 @@ from jigsync.errors import FormatError
 from jigsync.measure import boundary, calibration
 from jigsync.measure.calibration import (
     FEATURES_PER_COST,
+    OWN_FEATURES,
     Calibration,
     Example,
     RowStats,
@@ -75,51 +76,53 @@ def test_statistics_of_rows_commute_with_blocks_and_logarithms() -> None:
 
 def test_the_normaliser_counts_no_neighbour_among_the_candidates() -> None:
     logits = np.array([[1.0, 2.0, -np.inf], [-np.inf, -np.inf, -np.inf], [80.0, 90.0, 100.0]], dtype=np.float32)
-    expected = [np.log(np.exp(0.5) + np.exp(1) + np.exp(2)), 0.5, 100 + np.log(1 + np.exp(-10) + np.exp(-20))]
-    np.testing.assert_allclose(log_normaliser(logits, 0.5), expected, rtol=1e-6)
-    assert log_normaliser(logits, 200.0)[2] == 200
+    none = np.array([0.5, -0.25, 0.5], dtype=np.float32)
+    expected = [np.log(np.exp(0.5) + np.exp(1) + np.exp(2)), -0.25, 100 + np.log(1 + np.exp(-10) + np.exp(-20))]
+    np.testing.assert_allclose(log_normaliser(logits, none), expected, rtol=1e-6)
+    assert log_normaliser(logits, none + np.float32(200))[2] == 200.5
 
 
-def drawn(weights: np.ndarray, none: float, sides: int, seed: int) -> list[Example]:
+def drawn(weights: np.ndarray, none: np.ndarray, sides: int, seed: int) -> list[Example]:
     """Sides whose true candidate was drawn from the model."""
     rng = np.random.default_rng(seed)
     examples = []
     for _ in range(sides):
         feature = rng.normal(0, 1, (int(rng.integers(3, 9)), len(weights))).astype(np.float32)
-        logits = np.append(feature @ weights, none)
+        own = np.append(1, rng.normal(0, 1, 2)).astype(np.float32)
+        logits = np.append(feature @ weights, own @ none)
         p = np.exp(logits - logits.max())
         true = int(rng.choice(len(logits), p=p / p.sum()))
-        examples.append(Example(feature, true if true < len(feature) else -1))
+        examples.append(Example(feature, own, true if true < len(feature) else -1))
     return examples
 
 
 def test_the_gradient_is_the_derivative() -> None:
-    loss = objective(drawn(np.array([1.0, -2.0, 0.5]), 0.3, 50, seed=2), ridge=0.05)
+    loss = objective(drawn(np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.7, -0.2]), 50, seed=2), ridge=0.05)
     rng = np.random.default_rng(3)
-    for theta in rng.normal(0, 1, (3, 4)):
+    for theta in rng.normal(0, 1, (3, 6)):
         _, gradient = loss(theta)
-        for k, step in enumerate(1e-5 * np.eye(4)):
+        for k, step in enumerate(1e-5 * np.eye(6)):
             slope = (loss(theta + step)[0] - loss(theta - step)[0]) / 2e-5
             assert gradient[k] == pytest.approx(slope, rel=1e-5, abs=1e-7)
 
 
 def test_the_fit_finds_planted_weights() -> None:
-    weights, none = np.array([0.8, -1.5, 0.0, 0.4, 2.0, -0.7]), -0.6
+    weights, none = np.array([0.8, -1.5, 0.0, 0.4, 2.0, -0.7]), np.array([-0.6, 1.0, -0.5])
     fitted, likelihood = fit(("one", "two"), drawn(weights, none, 3000, seed=4), ridge=1e-6)
     np.testing.assert_allclose(fitted.weights, weights, atol=0.15)
-    assert fitted.none == pytest.approx(none, abs=0.2)
+    np.testing.assert_allclose(fitted.none, none, atol=0.2)
     assert fitted.by_cost.shape == (2, FEATURES_PER_COST)
     other = drawn(weights, none, 500, seed=5)
     log_p = []
     for example in other:
-        logits = np.append(fitted.logits(example.feature), fitted.none)
+        logits = np.append(fitted.logits(example.feature), fitted.no_neighbour(example.own))
         log_p.append(logits[example.true] - np.logaddexp.reduce(logits))
     assert likelihood == pytest.approx(np.mean(log_p), abs=0.1)
     assert likelihood > np.mean([-np.log(len(e.feature) + 1) for e in other]) + 0.3
 
 
 def test_a_ridge_pulls_to_zero_and_the_likelihood_is_told_without_it() -> None:
-    examples = drawn(np.array([3.0, 0.0, 0.0]), 0.0, 300, seed=6)
+    examples = drawn(np.array([3.0, 0.0, 0.0]), np.zeros(3), 300, seed=6)
     free, best = fit(("one",), examples, ridge=1e-6)
     pulled, lower = fit(("one",), examples, ridge=1.0)
     assert np.abs(pulled.weights).max() < 1 < np.abs(free.weights).max()
@@ -135,7 +138,8 @@ def test_the_shipped_weights_are_those_of_the_code(measurer: str, regime: str) -
     assert loaded.costs == costs
     assert loaded.weights.shape == (FEATURES_PER_COST * len(costs),)
     assert np.isfinite(loaded.weights).all()
-    assert np.isfinite(loaded.none)
+    assert loaded.none.shape == (OWN_FEATURES,)
+    assert np.isfinite(loaded.none).all()
 
 
 def test_the_shipped_file_says_where_it_comes_from() -> None:
@@ -144,8 +148,9 @@ def test_the_shipped_file_says_where_it_comes_from() -> None:
     assert re.match(r"jigsync calibrate \S+ --limit \d+ --seed \d+", data["command"])
     assert re.match(r"\d+ pictures", data["data"])
     for entry in data["measurers"].values():
-        assert set(entry["held_out"]) == {"sides", "top1", "log_likelihood"}
+        assert set(entry["held_out"]) == {"sides", "top1", "log_likelihood", "border_auc"}
     flush, damaged = (data["measurers"][f"boundary/{regime}"]["held_out"] for regime in ("flush", "damaged"))
+    assert damaged["border_auc"] > 0.8
     assert flush["top1"] > 0.9 > damaged["top1"] > 0.4
 
 
@@ -157,5 +162,6 @@ def test_weights_of_other_costs_are_refused() -> None:
 
 
 def test_logits() -> None:
-    made = Calibration(("one",), np.array([1.0, 10.0, 100.0]), 0.0)
+    made = Calibration(("one",), np.array([1.0, 10.0, 100.0]), np.array([1.0, 2.0, 4.0]))
     assert made.logits(np.array([[1, 2, 3]], dtype=np.float32)).tolist() == [321.0]
+    assert made.no_neighbour(np.array([[1, 5, 7]], dtype=np.float32)).tolist() == [39.0]

@@ -231,3 +231,22 @@ def test_straight_sides_are_told_from_curved_ones() -> None:
     assert contours().straight, "what is not valid does not count"
     offset[3, 8] = -0.5 / 16
     assert not contours().straight
+
+
+def test_a_straight_side_is_smoother_than_a_curved_one() -> None:
+    """The picture's edge is cut straight: of a curved puzzle, sides without a neighbour are the smooth ones."""
+    puzzle, truth = cut_picture(read_rgb(picture("coffee")), CutOptions(Grid(3, 4), cell=64, damage=Damage(shape=16)), 3)
+    own = read_contours(puzzle).own_features
+    outer = touching(truth.placement, puzzle.ids) < 0
+    assert own.shape == (48, 3)
+    assert (own[:, 0] == 1).all()
+    assert np.median(own[:, 2]) == pytest.approx(0, abs=1e-6)
+    assert own[outer, 1].max() < own[~outer, 1].min()
+
+
+def test_roughness_does_not_see_the_ends() -> None:
+    offset = np.stack([np.where(np.arange(20) < 8, 0.3, 0.02), np.zeros(20), 0.1 * (np.arange(20) % 2), np.ones(20)])
+    valid = np.ones((4, 20), dtype=bool)
+    valid[3] = False
+    made = Contours(20.0, np.zeros((4, 20, 3, 3), np.float32), offset.astype(np.float32), valid)
+    np.testing.assert_allclose(np.exp(made.own_features[:, 1]), [0.01, 0.01, 0.06, 0.01], atol=1e-6)

@@ -17,14 +17,15 @@ from jigsync.sync.engine_problem import CompiledProblem, poses_of
 
 CASES = {
     "3x4": {"grid": Grid(3, 4)},
-    "holes": {"grid": Grid(3, 4), "missing": 2, "unary": True},
+    "holes": {"grid": Grid(3, 4), "missing": 2, "unary": True, "border": True},
+    "border": {"grid": Grid(4, 5), "border": True},
     "pool": {"grid": Grid(4, 3), "extra": 5, "unary": True, "pinned": True},
     "upright": {"grid": Grid(4, 4), "upright": True, "unary": True, "pinned": True},
-    "sparse pool": {"grid": Grid(4, 5), "extra": 3, "keep": 4, "pinned": True},
+    "sparse pool": {"grid": Grid(4, 5), "extra": 3, "keep": 4, "pinned": True, "border": True},
     "sparse upright holes": {"grid": Grid(4, 5), "missing": 3, "upright": True, "keep": 4, "unary": True},
-    "full": {"grid": Grid(3, 4), "extra": 2, "unary": True, "pinned": True, "full": True},
+    "full": {"grid": Grid(3, 4), "extra": 2, "unary": True, "pinned": True, "full": True, "border": True},
     "full holes": {"grid": Grid(5, 4), "missing": 2, "pinned": True, "full": True},
-    "one row": {"grid": Grid(1, 6)},
+    "one row": {"grid": Grid(1, 6), "border": True},
     "larger than the focus": {"grid": Grid(8, 9)},
 }
 

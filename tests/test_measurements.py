@@ -11,7 +11,7 @@ from jigsync import z4
 from jigsync.errors import FormatError, OptionError
 from jigsync.measure import vocabulary as v
 from jigsync.measure.listing import UNIFORM, Listing
-from jigsync.measure.measurements import Measurements, UnaryCells
+from jigsync.measure.measurements import BORDER_WEIGHT, Measurements, UnaryCells, border_odds
 
 IDS = ("f017", "f003", "f101", "f042", "f008")
 
@@ -220,3 +220,25 @@ def test_misuse_is_named() -> None:
         Listing.of(3, one, one, one, -one)
     with pytest.raises(FormatError, match="twice"):
         Listing.of(3, np.array([0, 0]), np.array([1, 1]), np.array([5, 5]), np.array([-3.0, -3.0]))
+
+
+@given(st.integers(2, 40), st.floats(-6, 6), st.integers(0, 10**6))
+def test_border_odds_leave_as_many_sides_on_the_border_as_a_square_has(n: int, bias: float, seed: int) -> None:
+    """Whatever a measurer's bias, the posterior share of the border is that of a square grid, in the same order."""
+    odds = np.random.default_rng(seed).normal(bias, 2, 4 * n)
+    log_p = -np.logaddexp(0, -odds).astype(np.float32)
+    made = border_odds(log_p)
+    q = 1 / np.sqrt(max(n, 4))
+    assert np.mean(1 / (1 + np.exp(-made - np.log(q / (1 - q))))) == pytest.approx(q, abs=1e-6)
+    assert (np.diff(made[np.argsort(log_p, kind="stable")]) >= -1e-9).all()
+
+
+def test_border_goes_with_its_fragments_into_the_scores() -> None:
+    border = np.linspace(-3, -0.1, 12).astype(np.float32)
+    made = Measurements.from_sides_log_p(("a", "b", "c"), np.full((12, 12), -5.0), border=border)
+    scores = made.sides()
+    assert scores.border is not None
+    np.testing.assert_allclose(scores.border, BORDER_WEIGHT * border_odds(border), rtol=1e-5)
+    np.testing.assert_array_equal(made.select(np.array([2, 0])).border, border[[8, 9, 10, 11, 0, 1, 2, 3]])
+    with pytest.raises(FormatError, match="'border' of measurements must have shape"):
+        Measurements.from_sides_log_p(("a", "b"), np.full((8, 8), -5.0), border=border)

@@ -148,6 +148,8 @@ def plain_energy(scores: SideScores, grid: Grid, slots: np.ndarray, turns: np.nd
             j = cells.get((row + d_row, col + d_col))
             if j is not None:
                 total += dense[side_at(i, int(turns[i]), bearing), side_at(j, int(turns[j]), bearing + 2)] / 2
+            if scores.border is not None and not grid.contains(row + d_row, col + d_col):
+                total += scores.border[side_at(i, int(turns[i]), bearing)]
     return -float(total)
 
 
@@ -157,7 +159,8 @@ def test_energy_is_what_the_definition_says(rows: int, cols: int, holes: int, se
     rng = np.random.default_rng(seed)
     n = max(1, grid.size - holes) + seed % 2
     matrix = rng.normal(0, 3, (4 * n, 4 * n))
-    scores = SideScores(n, dense=(matrix + matrix.T).astype(np.float32))
+    border = rng.normal(0, 3, 4 * n).astype(np.float32) if seed % 3 else None
+    scores = SideScores(n, dense=(matrix + matrix.T).astype(np.float32), border=border)
     slots = np.full(n, -1)
     placed = min(n, grid.size)
     slots[rng.permutation(n)[:placed]] = rng.permutation(grid.size)[:placed]
@@ -171,7 +174,8 @@ def test_energy_is_what_the_definition_says(rows: int, cols: int, holes: int, se
             energy, abs=1e-3
         )
     assert placement_energy(sparse(scores, -1.0), grid, slots, turns) == pytest.approx(
-        plain_energy(SideScores(n, dense=np.maximum(scores.to_dense(), -1)), grid, slots, turns), abs=1e-3
+        plain_energy(SideScores(n, dense=np.maximum(scores.to_dense(), -1), border=border), grid, slots, turns),
+        abs=1e-3,
     )
 
 

@@ -75,4 +75,4 @@ class Boundary:
         regime = regime_of(contours)
         names = MEASURERS[self.name][regime]
         calibration = self.calibration or shipped(self.name, regime, names)
-        return calibrated(puzzle, make_costs(contours, names), calibration)
+        return calibrated(puzzle, make_costs(contours, names), calibration, contours.own_features)

@@ -2,9 +2,9 @@
 
 For a side s the candidates are all sides t of other fragments, and "no neighbour" (the picture's edge):
 
-    p(t | s) = exp(w . f(s, t)) / (exp(w_none) + sum_t' exp(w . f(s, t')))
+    p(t | s) = exp(w . f(s, t)) / (exp(w_none . g(s)) + sum_t' exp(w . f(s, t')))
 
-Every cost D gives three features. A cost's absolute size depends on the picture and on the damage, so all of them are
+with g(s) = (1, roughness of the side, the same against the puzzle's): a picture's edge is cut straight. Every cost D gives three features. A cost's absolute size depends on the picture and on the damage, so all of them are
 relative to the other candidates of the two sides:
 
     level(s, t)  = log D(s, t) - (log median D(s, .) + log median D(., t)) / 2
@@ -33,6 +33,8 @@ from jigsync.errors import FormatError
 
 Matrix = NDArray[np.float32]
 FEATURES_PER_COST: Final = 3
+OWN_FEATURES: Final = 3
+"""Of a side alone: 1, its roughness, its roughness against the puzzle's."""
 FORMAT: Final = "jigsync-calibration/1"
 CONTENT: Final = "content"
 """Key of the measurers that need a network, which are fitted apart, on fewer pictures."""
@@ -98,16 +100,20 @@ class Calibration:
     Attributes:
         costs: names of the costs, in feature order.
         weights: (3 * len(costs),) float64.
-        none: w_none.
+        none: (3,) w_none.
     """
 
     costs: tuple[str, ...]
     weights: NDArray[np.float64]
-    none: float
+    none: NDArray[np.float64]
 
     def logits(self, feature: NDArray[np.float32]) -> Matrix:
         """Shapes: (..., F) -> (...)."""
         return feature @ self.weights.astype(np.float32)
+
+    def no_neighbour(self, own: NDArray[np.float32]) -> Matrix:
+        """w_none . g of sides. Shapes: (..., 3) -> (...)."""
+        return own @ self.none.astype(np.float32)
 
     @property
     def by_cost(self) -> NDArray[np.float64]:
@@ -115,13 +121,13 @@ class Calibration:
         return self.weights.reshape(len(self.costs), FEATURES_PER_COST)
 
 
-def log_normaliser(logits: Matrix, none: float) -> Matrix:
+def log_normaliser(logits: Matrix, none: Matrix) -> Matrix:
     """log(exp(none) + sum_t exp(logit(s, t))): log p(t | s) is the logit minus this; -inf logits stay out.
 
-    Shapes: (B, C) -> (B,).
+    Shapes: (B, C), (B,) -> (B,).
     """
-    top = np.maximum(logits.max(axis=1), np.float32(none))
-    total = np.exp(logits - top[:, None]).sum(axis=1) + np.exp(np.float32(none) - top)
+    top = np.maximum(logits.max(axis=1), none)
+    total = np.exp(logits - top[:, None]).sum(axis=1) + np.exp(none - top)
     return np.asarray(top + np.log(total), dtype=np.float32)
 
 
@@ -144,16 +150,16 @@ def shipped(measurer: str, regime: str, costs: Sequence[str]) -> Calibration:
             f"calibration.json knows '{measurer}' with costs {entry['costs']}, the code has {list(costs)}."
         )
     weights = np.array(entry["weights"], dtype=np.float64)
-    none = entry["none"]
-    assert isinstance(none, float)
+    none = np.array(entry["none"], dtype=np.float64)
     return Calibration(tuple(costs), weights, none)
 
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One side for fitting: features (C, F) of its candidates and the index of the true one, -1 for none."""
+    """One side for fitting: features (C, F) of its candidates, its own (3,), the index of the true one, -1 for none."""
 
     feature: NDArray[np.float32]
+    own: NDArray[np.float32]
     true: int
 
 
@@ -162,11 +168,12 @@ def fit(costs: Sequence[str], examples: Sequence[Example], ridge: float = 1e-3) 
 
     Returns the calibration and the mean log-likelihood a side (nats).
     """
-    start = np.zeros(FEATURES_PER_COST * len(costs) + 1)
+    count = FEATURES_PER_COST * len(costs)
+    start = np.zeros(count + OWN_FEATURES)
     found = minimize(objective(examples, ridge), start, jac=True, method="L-BFGS-B", options={"maxiter": 500})
     theta: NDArray[np.float64] = np.asarray(found.x)
     penalty = ridge * float(np.dot(theta, theta)) / 2
-    return Calibration(tuple(costs), theta[:-1], float(theta[-1])), penalty - float(found.fun)
+    return Calibration(tuple(costs), theta[:count], theta[count:]), penalty - float(found.fun)
 
 
 def objective(
@@ -174,8 +181,9 @@ def objective(
 ) -> Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]:
     """What `fit` minimises: theta = (w, w_none) -> mean of -log p(true | s) + ridge |theta|^2 / 2, and its gradient.
 
-    Shapes: theta (F + 1,) -> (), (F + 1,).
+    Shapes: theta (F + 3,) -> (), (F + 3,).
     """
+    own = np.stack([e.own for e in examples]).astype(np.float64)
     stacked = np.concatenate([e.feature for e in examples]).astype(np.float64)
     starts = np.concatenate([[0], np.cumsum([len(e.feature) for e in examples])])
     true_row = np.array([starts[k] + e.true if e.true >= 0 else -1 for k, e in enumerate(examples)])
@@ -183,7 +191,7 @@ def objective(
     owner = np.repeat(np.arange(len(examples)), np.diff(starts))
 
     def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        logit, none = stacked @ theta[:-1], theta[-1]
+        logit, none = stacked @ theta[:-OWN_FEATURES], own @ theta[-OWN_FEATURES:]
         top = np.maximum(np.maximum.reduceat(logit, starts[:-1]), none)
         mass = np.exp(logit - top[owner])
         total = np.add.reduceat(mass, starts[:-1]) + np.exp(none - top)
@@ -192,7 +200,7 @@ def objective(
         p = mass / total[owner]
         gradient = np.append(
             (p @ stacked - stacked[true_row[has]].sum(axis=0)) / len(examples),
-            np.mean(np.exp(none - top) / total - ~has),
+            (np.exp(none - top) / total - ~has) @ own / len(examples),
         )
         return float(value), gradient + ridge * theta
 

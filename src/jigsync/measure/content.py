@@ -69,7 +69,8 @@ class Content:
         names = MEASURERS[self.name][regime]
         calibration = self.calibration or shipped(self.name, regime, names)
         shown = show(puzzle, backbones.get(self.weights))
-        return calibrated(puzzle, content_costs(names, contours, shown, self.straight), calibration)
+        costs = content_costs(names, contours, shown, self.straight)
+        return calibrated(puzzle, costs, calibration, contours.own_features)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,8 @@ OPAQUE: Final = 224
 MAX_SAMPLES: Final = 64
 LARGEST_CELL: Final = 4
 """Largest cell that is believed, in sides of the largest fragment."""
+ROUGH: Final = 0.01
+"""Roughness in cells that nobody can tell from none."""
 BAND: Final = 0.20
 """Depth of the band that is read, in cells."""
 
@@ -58,6 +60,20 @@ class Contours:
         lowest = np.where(self.valid, self.offset, np.inf).min(axis=1)
         highest = np.where(self.valid, self.offset, -np.inf).max(axis=1)
         return bool(((highest - lowest) * self.cell < 1.0).all())
+
+    @property
+    def own_features(self) -> NDArray[np.float32]:
+        """What a side alone tells about having a neighbour: (1, r, r - median r), r the logarithm of its roughness.
+
+            roughness = median_y |offset(y) - median offset| + ROUGH        over the valid rows, in cells
+
+        Medians, because the seams that end at a straight side bend its contour near its ends. Shapes: -> (4N, 3).
+        """
+        rows = np.where(self.valid, self.offset, np.nan)
+        rows[~self.valid.any(axis=1)] = 0.0
+        away = np.abs(rows - np.nanmedian(rows, axis=1, keepdims=True))
+        rough = np.log(np.nanmedian(away, axis=1) + ROUGH)
+        return np.stack([np.ones_like(rough), rough, rough - np.median(rough)], axis=1).astype(np.float32)
 
     @property
     def widest_gap(self) -> float:

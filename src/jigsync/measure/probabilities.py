@@ -32,15 +32,21 @@ MAX_BACKGROUND: Final = -8.0
 """Highest log-probability of a pair of sides that neither of the two lists among its best."""
 
 
-def calibrated(puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration) -> Measurements:
-    """Measurements from costs of touching sides; sparse beyond DENSE_FRAGMENTS fragments."""
+def calibrated(
+    puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration, own: NDArray[np.float32]
+) -> Measurements:
+    """Measurements from costs of touching sides; sparse beyond DENSE_FRAGMENTS fragments.
+
+    Shapes: own (4N, 3), the features of single sides.
+    """
     n = len(puzzle)
     if n < 2:
         return Measurements.from_sides_log_p(puzzle.ids, np.full((4 * n, 4 * n), -np.inf, dtype=np.float32))
     if n > DENSE_FRAGMENTS:
-        return _sparse(puzzle, costs, calibration)
+        return _sparse(puzzle, costs, calibration, own)
     log_cost, stats = dense_log_costs(costs, n)
-    return Measurements.from_sides_log_p(puzzle.ids, dense_log_p(log_cost, stats, calibration))
+    log_p, none = dense_log_p(log_cost, stats, calibration, own)
+    return Measurements.from_sides_log_p(puzzle.ids, log_p, border=none)
 
 
 def dense_log_costs(costs: Sequence[Cost], n: int) -> tuple[list[Matrix], list[RowStats]]:
@@ -62,15 +68,20 @@ def dense_features(log_cost: Sequence[Matrix], stats: Sequence[RowStats]) -> NDA
     return np.concatenate([features(value, rows, cols, s) for value, s in zip(log_cost, stats, strict=True)], axis=-1)
 
 
-def dense_log_p(log_cost: Sequence[Matrix], stats: Sequence[RowStats], calibration: Calibration) -> Matrix:
-    """log p(s touches t) of all pairs of sides. Shapes: -> (4N, 4N), symmetric."""
+def dense_log_p(
+    log_cost: Sequence[Matrix], stats: Sequence[RowStats], calibration: Calibration, own: NDArray[np.float32]
+) -> tuple[Matrix, Matrix]:
+    """log p(s touches t) of all pairs of sides, and log p(s touches nothing). Shapes: -> (4N, 4N), symmetric; (4N,)."""
     logits = _logits(log_cost, slice(0, len(log_cost[0])), stats, calibration)
-    forward = logits - log_normaliser(logits, calibration.none)[:, None]
+    none = calibration.no_neighbour(own)
+    normaliser = log_normaliser(logits, none)
+    forward = logits - normaliser[:, None]
     log_p = (forward + forward.T) / np.float32(2)
     n = len(log_p) // z4.ORDER
     mass = np.exp(log_p).reshape(n, z4.ORDER, n, z4.ORDER).sum(axis=(1, 3))
     mass = np.maximum(mass, mass.T)  # which differ by rounding
-    return np.asarray(log_p - np.repeat(np.repeat(_excess(mass), z4.ORDER, axis=0), z4.ORDER, axis=1))
+    log_p -= np.repeat(np.repeat(_excess(mass), z4.ORDER, axis=0), z4.ORDER, axis=1)
+    return np.asarray(log_p), np.asarray(none - normaliser)
 
 
 def _excess(mass: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -119,7 +130,7 @@ def _logits(
     return logits
 
 
-def _sparse(puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration) -> Measurements:
+def _sparse(puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration, own: NDArray[np.float32]) -> Measurements:
     """Two passes over blocks of rows: statistics of every side first, then the best candidates of every side."""
     sides = z4.ORDER * len(puzzle)
     blocks = [slice(start, min(start + BLOCK, sides)) for start in range(0, sides, BLOCK)]
@@ -129,22 +140,22 @@ def _sparse(puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration) -> 
     top = min(TOP, sides - z4.ORDER)
     cols = np.empty((sides, top), dtype=np.int64)
     kept = np.empty((sides, top), dtype=np.float32)
-    normaliser = np.empty(sides, dtype=np.float32)
+    normaliser, none = np.empty(sides, dtype=np.float32), calibration.no_neighbour(own)
     for block in blocks:
         values = [_block(cost, block) for cost in costs]
         logits = _logits([np.log(value, out=value) for value in values], block, stats, calibration)
-        normaliser[block] = log_normaliser(logits, calibration.none)
+        normaliser[block] = log_normaliser(logits, none[block])
         cols[block] = np.argpartition(logits, sides - top, axis=1)[:, sides - top :]
         kept[block] = np.take_along_axis(logits, cols[block], axis=1)
-    return _listed(puzzle, cols, kept, normaliser)
+    return _listed(puzzle, cols, kept, normaliser, none - normaliser)
 
 
 def _listed(
-    puzzle: Puzzle, cols: NDArray[np.int64], logits: NDArray[np.float32], normaliser: NDArray[np.float32]
+    puzzle: Puzzle, cols: NDArray[np.int64], logits: Matrix, normaliser: Matrix, border: Matrix
 ) -> Measurements:
     """Sparse rows from the kept candidates; a pair of sides kept by one of the two is listed for both.
 
-    Features are symmetric, so the logit of (t, s) is that of (s, t). Shapes: cols, logits (4N, TOP), normaliser (4N,).
+    Features are symmetric, so the logit of (t, s) is that of (s, t). Shapes: cols, logits (4N, TOP), normaliser, border (4N,).
     """
     sides, top = cols.shape
     s, t = np.repeat(np.arange(sides), top), cols.ravel()
@@ -163,4 +174,5 @@ def _listed(
         indices=t[order],
         values=log_p[order],
         background=background,
+        border=border,
     )

@@ -10,6 +10,9 @@ Positive: evidence for, negative: evidence against, 0: nothing known, which is a
 measurer tells nothing beyond direct neighbours, the sum of the scores over all touching sides is the joint
 log-probability of all N (N - 1) / 2 pairs up to a constant.
 
+A side that faces out of the grid scores `border`, where a measurer knows: the log-odds that it lies on the picture's
+border against those of any side.
+
 Shapes: dense (4N, 4N) float32, symmetric, the 4 x 4 blocks on the diagonal unused (0); or sparse rows with one
 `floor` for every pair of sides that is not listed.
 """
@@ -49,6 +52,7 @@ class SideScores:
         indptr, indices, values: rows in compressed sparse form, indices ascending within a row, symmetric:
             (4N + 1,) int64, (nnz,) int32, (nnz,) float32.
         floor: score of every pair that the sparse form does not list.
+        border: (4N,) float32 score of facing out of the grid, or None where nothing is known.
     """
 
     n: int
@@ -57,6 +61,7 @@ class SideScores:
     indices: NDArray[np.int32] | None = None
     values: NDArray[np.float32] | None = None
     floor: float = 0.0
+    border: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         if (self.dense is None) == (self.indptr is None):

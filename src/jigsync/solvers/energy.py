@@ -1,6 +1,6 @@
 """The energy of a placement under side scores, in plain numpy: what every solver minimises and every test checks.
 
-    E(slots, turns) = - sum over touching sides (s, t) of score[s, t]
+    E(slots, turns) = - sum over touching sides (s, t) of score[s, t] - sum over sides s that face out of border[s]
 
 A slot without a fragment touches nothing. Turning the whole assembly does not change E.
 """
@@ -65,13 +65,27 @@ def touching_sides(grid: Grid, slots: Ints, turns: Ints) -> tuple[Ints, Ints]:
     return np.concatenate(firsts), np.concatenate(seconds)
 
 
+def outer_sides(grid: Grid, slots: Ints, turns: Ints) -> Ints:
+    """The sides that face out of the grid. Shapes: slots, turns (N,) -> (M,)."""
+    cells = occupants(grid, slots)
+    rims = ((z4.E, cells[:, -1]), (z4.N, cells[0]), (z4.W, cells[:, 0]), (z4.S, cells[-1]))
+    return np.concatenate([4 * rim[rim >= 0] + (bearing - turns[rim[rim >= 0]]) % 4 for bearing, rim in rims])
+
+
+def border_scores(scores: SideScores) -> NDArray[np.float32]:
+    """(4N,) score of facing out of the grid, 0 where nothing is known."""
+    return np.zeros(4 * scores.n, dtype=np.float32) if scores.border is None else scores.border
+
+
 def placement_energy(scores: SideScores, grid: Grid, slots: Ints, turns: Ints) -> float:
-    """-sum of the scores over all touching sides; lower is better.
+    """-sum of the scores over all touching sides and those of the border; lower is better.
 
     Shapes: slots (N,) with -1 for unplaced, turns (N,).
     """
-    s, t = touching_sides(grid, np.asarray(slots, np.int64), np.asarray(turns, np.int64))
-    return -float(score_pairs(scores, s, t).sum())
+    slots, turns = np.asarray(slots, np.int64), np.asarray(turns, np.int64)
+    s, t = touching_sides(grid, slots, turns)
+    outer = border_scores(scores)[outer_sides(grid, slots, turns)]
+    return -float(score_pairs(scores, s, t).sum() + outer.sum(dtype=np.float64))
 
 
 def neighbour_slots(grid: Grid) -> NDArray[np.int32]:

@@ -53,7 +53,7 @@ class Exact:
                 return budget.go_on("branch", most[0], -score)
 
             allowed = allowed_turns(table.n, grid, pins, request.upright)
-            branched = branch_and_bound(dense, grid, allowed, -to_beat, go_on)
+            branched = branch_and_bound(dense, grid, allowed, -to_beat, go_on, table.scores.border)
             if branched.fragments is None:
                 return None
             slots, turns = np.full(table.n, -1, np.int64), np.zeros(table.n, np.int64)

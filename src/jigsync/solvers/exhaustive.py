@@ -17,7 +17,7 @@ from jigsync import z4
 from jigsync.errors import OptionError
 from jigsync.puzzle import Grid
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import Ints, neighbour_slots
+from jigsync.solvers.energy import Ints, border_scores, neighbour_slots
 from jigsync.solvers.table import SideTable
 
 MOST_UPRIGHT = 9
@@ -39,7 +39,7 @@ class Exhaustive:
     def solve(self, request: SolveRequest) -> Assignment:
         """The placement of least energy over all grids; proven unless it was stopped."""
         table, budget = SideTable.of(request), Budget(request)
-        dense = table.scores.to_dense()
+        dense, border = table.scores.to_dense(), border_scores(table.scores)
 
         def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found | None:
             items, most = max(table.n, grid.size), MOST_UPRIGHT if request.upright else MOST_TURNED
@@ -49,20 +49,24 @@ class Exhaustive:
                     f" {'when upright' if request.upright else 'with unknown turns'}."
                     f" Got {table.n} fragments for a {grid} grid: use 'exact'."
                 )
-            return best_of_all(dense, grid, pins, request.upright, budget)
+            return best_of_all(dense, border, grid, pins, request.upright, budget)
 
         return over_grids(request, budget, attempt, proof="Every placement was tried.")
 
 
-def best_of_all(dense: NDArray[np.float32], grid: Grid, pins: Pins, upright: bool, budget: Budget) -> Found | None:
+def best_of_all(
+    dense: NDArray[np.float32], border: NDArray[np.float32], grid: Grid, pins: Pins, upright: bool, budget: Budget
+) -> Found | None:
     """The placement with the largest sum of scores.
 
-    Shapes: dense (4N, 4N).
+    Shapes: dense (4N, 4N), border (4N,).
     """
     n, slots = dense.shape[0] // 4, grid.size
     items = max(n, slots)
     padded = np.zeros((items, 4, items, 4))  # the items after the fragments are holes and score 0
     padded[:n, :, :n] = dense.reshape(n, 4, n, 4)
+    rim = np.zeros((items, 4))
+    rim[:n] = border.reshape(n, 4)
     orders = permutations(items)[:, :slots]
     for fragment, (slot, _) in pins.items():
         orders = orders[orders[:, slot] == fragment]
@@ -84,6 +88,9 @@ def best_of_all(dense: NDArray[np.float32], grid: Grid, pins: Pins, upright: boo
             axes = [len(part)] + [1] * slots
             axes[p + 1], axes[q + 1] = pair.shape[1:]
             total += pair.reshape(axes)  # p < q, so the axes stand in order
+        for p, bearing in np.argwhere(neighbour_slots(grid) < 0):
+            alone = rim[part[:, p, None], (bearing - choices[p]) % 4]
+            total += alone.reshape([len(part)] + [len(choices[p]) if slot == p else 1 for slot in range(slots)])
         at = np.unravel_index(int(np.argmax(total)), total.shape)
         if total[at] > best_score:
             best_score, best_order = float(total[at]), part[at[0]]

@@ -37,6 +37,7 @@ def branch_and_bound(
     allowed: NDArray[np.uint8],
     floor: float,
     go_on: Callable[[int, float], bool],
+    border: NDArray[np.float32] | None = None,
 ) -> Branched:
     """The placement with the largest sum of scores above `floor`.
 
@@ -44,9 +45,11 @@ def branch_and_bound(
         dense: (4N, 4N) finite.
         allowed: (N, slots), bit k set when turns k are allowed there.
         go_on: (nodes, best score so far) -> whether to go on.
+        border: (4N,) finite, score of facing out of the grid; None for 0.
     """
     n = dense.shape[0] // 4
     dense = np.ascontiguousarray(dense, dtype=np.float32)
+    border = np.zeros(4 * n, dtype=np.float32) if border is None else np.ascontiguousarray(border, dtype=np.float32)
     allowed = np.ascontiguousarray(allowed, dtype=np.uint8)
     neighbours = np.ascontiguousarray(neighbour_slots(grid))
     fragments, turns = np.empty(grid.size, dtype=np.int32), np.empty(grid.size, dtype=np.int32)
@@ -63,7 +66,7 @@ def branch_and_bound(
     code = _functions().jig_exact(
         n,
         grid.size,
-        *(_pointer(a) for a in (dense, neighbours, allowed)),
+        *(_pointer(a) for a in (dense, border, neighbours, allowed)),
         max(floor, -1e300),
         _GO_ON(callback),
         _pointer(fragments),
@@ -138,7 +141,7 @@ def breed(
 def _functions() -> Any:
     lib = library()
     lib.jig_exact.restype = c_int
-    lib.jig_exact.argtypes = [c_int, c_int, *[c_void_p] * 3, c_double, _GO_ON, *[c_void_p] * 4]
+    lib.jig_exact.argtypes = [c_int, c_int, *[c_void_p] * 4, c_double, _GO_ON, *[c_void_p] * 4]
     lib.jig_breed.restype = c_int
     lib.jig_breed.argtypes = [
         *[c_int] * 4,

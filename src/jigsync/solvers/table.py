@@ -29,8 +29,9 @@ def select(scores: SideScores, chosen: Ints) -> SideScores:
     if len(chosen) == scores.n:
         return scores
     sides = (4 * chosen[:, None] + np.arange(4)).ravel()
+    border = None if scores.border is None else scores.border[sides]
     if scores.dense is not None:
-        return SideScores(len(chosen), dense=scores.dense[np.ix_(sides, sides)])
+        return SideScores(len(chosen), dense=scores.dense[np.ix_(sides, sides)], border=border)
     indptr, indices, values = sparse_rows(scores)
     renumbered = np.full(4 * scores.n, -1, dtype=np.int64)
     renumbered[sides] = np.arange(len(sides))
@@ -38,9 +39,8 @@ def select(scores: SideScores, chosen: Ints) -> SideScores:
     t = renumbered[indices]
     kept = (s >= 0) & (t >= 0)
     starts = np.concatenate([[0], np.cumsum(np.bincount(s[kept], minlength=len(sides)))]).astype(np.int64)
-    return SideScores(
-        len(chosen), indptr=starts, indices=t[kept].astype(np.int32), values=values[kept], floor=scores.floor
-    )
+    listed = t[kept].astype(np.int32)
+    return SideScores(len(chosen), None, starts, listed, values[kept], scores.floor, border)
 
 
 @dataclass(frozen=True, eq=False)

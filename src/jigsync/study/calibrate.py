@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from jigsync import z4
 from jigsync.io.images import read_rgb
@@ -79,9 +80,10 @@ def content_family(weights: Path | None = None) -> Family:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """A side's candidates with the features of all costs. Shapes: feature (C, 3 K)."""
+    """A side's candidates with the features of all costs, and its own. Shapes: feature (C, 3 K), own (3,)."""
 
     feature: NDArray[np.float32]
+    own: NDArray[np.float32]
     true: int
 
 
@@ -102,11 +104,12 @@ def _sides(
             costs = family.make(puzzle, contours, family.names(regime))
             with np.errstate(invalid="ignore"):
                 feature = dense_features(*dense_log_costs(costs, len(puzzle)))
+            own = contours.own_features
             partner = touching(truth.placement, puzzle.ids)
             for s in rng.choice(len(partner), SIDES_A_PUZZLE, replace=False):
                 other = np.flatnonzero(np.arange(len(partner)) // z4.ORDER != s // z4.ORDER)
                 true = int(np.searchsorted(other, partner[s])) if partner[s] >= 0 else -1
-                yield _Side(feature[s, other], true)
+                yield _Side(feature[s, other], own[s], true)
         tick()
 
 
@@ -124,11 +127,11 @@ def calibrate(
         for measurer, by_regime in family.measurers.items():
             costs = by_regime[regime]
             pick = np.concatenate([np.arange(FEATURES_PER_COST) + FEATURES_PER_COST * names.index(c) for c in costs])
-            fitted, _ = fit(costs, [Example(side.feature[:, pick], side.true) for side in learn])
+            fitted, _ = fit(costs, [Example(side.feature[:, pick], side.own, side.true) for side in learn])
             measurers[f"{measurer}/{regime}"] = {
                 "costs": list(costs),
                 "weights": [float(w) for w in fitted.weights],
-                "none": fitted.none,
+                "none": [float(w) for w in fitted.none],
                 "held_out": _measure(fitted, pick, held_out),
             }
     return {
@@ -152,16 +155,27 @@ def merged(old: Mapping[str, Any] | None, fitted: Mapping[str, Any], backbone: s
 
 
 def _measure(calibration: Calibration, pick: NDArray[np.int64], sides: Sequence[_Side]) -> dict[str, float]:
-    """Top-1 accuracy and mean log-likelihood (nats) of sides that have a neighbour and of all sides."""
-    right, likelihood = [], []
+    """Top-1 accuracy of sides that have a neighbour, mean log-likelihood (nats) of all sides, and how well the
+    border is told (area under the curve)."""
+    right, likelihood, border = [], [], []
     for side in sides:
-        logits = np.append(calibration.logits(side.feature[:, pick]), calibration.none).astype(np.float64)
-        log_p = logits - np.logaddexp.reduce(logits)
+        logits = np.append(calibration.logits(side.feature[:, pick]), calibration.no_neighbour(side.own))
+        log_p = logits.astype(np.float64) - np.logaddexp.reduce(logits.astype(np.float64))
         likelihood.append(log_p[side.true])
+        border.append((side.true < 0, log_p[-1]))
         if side.true >= 0:
             right.append(int(np.argmax(logits[:-1])) == side.true)
     return {
         "sides": len(sides),
         "top1": round(float(np.mean(right)), 4),
         "log_likelihood": round(float(np.mean(likelihood)), 4),
+        "border_auc": round(_auc(border), 4),
     }
+
+
+def _auc(judged: Sequence[tuple[bool, float]]) -> float:
+    """Probability that a side of the border gets more than one inside: the Mann-Whitney statistic."""
+    on_border, value = (np.array(part) for part in zip(*judged, strict=True))
+    rank = rankdata(value)
+    inside, outside = int((~on_border).sum()), int(on_border.sum())
+    return float((rank[on_border].sum() - outside * (outside + 1) / 2) / max(1, inside * outside))

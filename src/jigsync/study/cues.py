@@ -158,7 +158,7 @@ def _scores(puzzle: Puzzle, energy: Energy, contours: Contours, shown: Shown | N
         regime = boundary.regime_of(contours)
         names = (content.MEASURERS if energy.needs_network else boundary.MEASURERS)[energy.cue][regime]
         costs = _costs(names, contours, shown, energy.straight)
-        return calibrated(puzzle, costs, shipped(energy.cue, regime, names)).sides().to_dense()
+        return calibrated(puzzle, costs, shipped(energy.cue, regime, names), contours.own_features).sides().to_dense()
     every = slice(0, z4.ORDER * len(puzzle))
     own = np.repeat(np.arange(len(puzzle)), z4.ORDER)
     apart = own[:, None] != own

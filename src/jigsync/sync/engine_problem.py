@@ -79,6 +79,8 @@ class CompiledProblem:
             given.indptr = pointer(np.ascontiguousarray(scores.indptr, dtype=np.int64))
             given.indices = pointer(np.ascontiguousarray(scores.indices, dtype=np.int32))
             given.values = pointer(_floats("values", scores.values, (int(scores.indptr[-1]),)))
+        if scores.border is not None:
+            given.border = pointer(_floats("border", scores.border, (4 * self.n,)))
         if unary_turns is not None:
             given.unary_turns = pointer(_floats("unary_turns", unary_turns, (self.n, 4)))
         if unary_cells is not None:

@@ -19,6 +19,7 @@ typedef struct {
     const float *values;
     const float *unary_turns; /* n x 4 or NULL */
     const float *unary_cells; /* n x slots or NULL */
+    const float *border;      /* 4n or NULL */
     const float *full;        /* n x n x n_rel or NULL */
     const int32_t *relation_of;
     const int32_t *pins; /* (n) a pose, -1 for free, -2 for excluded; or NULL */
@@ -64,6 +65,11 @@ static int problem_unary(Problem *p, const Input *in) {
         for (int64_t f = 0; f < p->n; f++)
             for (int slot = 0; slot < p->slots; slot++)
                 p->unary_cells[f * p->ncell + p->slot_cell[slot]] = in->unary_cells[f * p->slots + slot];
+    }
+    if (in->border) {
+        p->border = zeros(4 * (int64_t)p->n + 4, sizeof(float));
+        if (!p->border) return 0;
+        memcpy(p->border, in->border, 4 * (size_t)p->n * sizeof(float));
     }
     if (in->full) {
         int64_t count = (int64_t)p->n * p->n * in->n_rel;

@@ -8,6 +8,7 @@
  * turns k is worth at most
  *
  *     c[p][f][k] = sum over filled neighbours  score(side of f, side that faces it)
+ *                + border scores of the sides that face out of the grid
  *                + 1/2 sum over unfilled neighbours  max over unused g  score(side of f, any side of g)
  *
  * and a linear assignment of unused items to unfilled slots with c[p][f] = max over k bounds the whole rest. Its dual
@@ -30,6 +31,7 @@ typedef int (*exact_go_on)(int64_t nodes, double best);
 typedef struct {
     int n, items, slots;
     const float *score;              /* (4n, 4n) */
+    const float *border;             /* (4n) score of facing out of the grid */
     const int32_t *neighbour;        /* (slots, 4): slot in direction d, or -1 */
     const uint8_t *allowed;          /* (n, slots): bit k set when turns k are allowed there */
     uint8_t turns_anywhere[EXACT_MOST];
@@ -57,6 +59,14 @@ static int exact_side(int d, int turns) { return (d - turns) & 3; }
 static double exact_pair(const ExactSearch *z, int f, int a, int g, int b) {
     if (f >= z->n || g >= z->n) return 0.0;
     return z->score[(size_t)(4 * f + a) * (size_t)(4 * z->n) + (size_t)(4 * g + b)];
+}
+
+/* The border scores of item f in slot p with turns k. */
+static double exact_border(const ExactSearch *z, int p, int f, int k) {
+    double sum = 0.0;
+    for (int d = 0; d < EXACT_TURNS && f < z->n; d++)
+        if (z->neighbour[4 * p + d] < 0) sum += z->border[4 * f + exact_side(d, k)];
+    return sum;
 }
 
 static unsigned exact_allowed(const ExactSearch *z, int item, int slot) {
@@ -160,12 +170,14 @@ static double exact_assign(double cost[EXACT_MOST][EXACT_MOST], int rows, int co
 /* The score of a whole arrangement: every touching pair once, seen from its left or lower slot. */
 static double exact_whole(const ExactSearch *z, const int *item, const int *turns) {
     double total = 0.0;
-    for (int p = 0; p < z->slots; p++)
+    for (int p = 0; p < z->slots; p++) {
+        total += exact_border(z, p, item[p], turns[p]);
         for (int d = 0; d < 2; d++) {
             int q = z->neighbour[4 * p + d];
             if (q >= 0)
                 total += exact_pair(z, item[p], exact_side(d, turns[p]), item[q], exact_side(d + 2, turns[q]));
         }
+    }
     return total;
 }
 
@@ -208,7 +220,7 @@ static void exact_branch(ExactSearch *z, double gained) {
             double top = -EXACT_FORBIDDEN;
             top_turns[r][c] = 0;
             for (int k = 0; k < EXACT_TURNS; k++) {
-                double sum = 0.0;
+                double sum = exact_border(z, p, f, k);
                 if (!(turns >> k & 1)) {
                     worth[r][c][k] = -EXACT_FORBIDDEN;
                     continue;
@@ -276,7 +288,7 @@ static void exact_branch(ExactSearch *z, double gained) {
     int p = open[branch];
     for (int at = 0; at < count && !z->stopped; at++) {
         int f = children[at].item, k = children[at].turns;
-        double gain = 0.0;
+        double gain = exact_border(z, p, f, k);
         if (children[at].bound <= z->best + EXACT_TOLERANCE) break;
         for (int d = 0; d < EXACT_TURNS; d++) {
             int q = z->neighbour[4 * p + d];
@@ -294,12 +306,12 @@ static void exact_branch(ExactSearch *z, double gained) {
 
 /* Finds the arrangement with the largest score above `floor`.
  *
- *   score (4n, 4n) finite, symmetric; neighbour (slots, 4); allowed (n, slots)
+ *   score (4n, 4n) finite, symmetric; border (4n); neighbour (slots, 4); allowed (n, slots)
  *   item_out (slots,): fragment, or -1 for a hole; turns_out (slots,)
  *   score_out, nodes_out: of the best arrangement; nodes looked at
  * Returns 0 when nothing is above the floor, 1 when item_out holds the best; plus 2 when it was stopped before the
  * proof was complete; -1 when there are more than EXACT_MOST items or memory is short. */
-API int jig_exact(int n, int slots, const float *score, const int32_t *neighbour, const uint8_t *allowed, double floor,
+API int jig_exact(int n, int slots, const float *score, const float *border, const int32_t *neighbour, const uint8_t *allowed, double floor,
                   exact_go_on go_on, int32_t *item_out, int32_t *turns_out, double *score_out, int64_t *nodes_out) {
     if (n < 0 || slots < 1 || n > EXACT_MOST || slots > EXACT_MOST) return -1;
     ExactSearch *z = calloc(1, sizeof *z);
@@ -308,6 +320,7 @@ API int jig_exact(int n, int slots, const float *score, const int32_t *neighbour
     z->slots = slots;
     z->items = n > slots ? n : slots;
     z->score = score;
+    z->border = border;
     z->neighbour = neighbour;
     z->allowed = allowed;
     z->best = floor;

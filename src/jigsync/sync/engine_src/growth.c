@@ -322,14 +322,14 @@ static float growth_fit(const Growth *g, const Motion *m, State *st) {
     return sum;
 }
 
-/* Lays the grown region into the grid where unary terms like it best, and fills what is left in any way. */
+/* Lays the grown region into the grid where unary terms and the border like it best, and fills what is left in any way. */
 static void growth_finish(Growth *g, State *st) {
     const Problem *p = g->p;
     Motion best = {g->origin, g->origin, 0, 0, 0};
     if (g->floating) {
         float most = -2e30f;
         int height = g->row1 - g->row0 + 1, width = g->col1 - g->col0 + 1;
-        int judged = p->unary_turns || p->unary_cells;
+        int judged = p->unary_turns || p->unary_cells || p->border;
         for (int turns = 0; turns < (p->upright ? 1 : 4); turns++) {
             int h = turns & 1 ? width : height, w = turns & 1 ? height : width;
             if (h > p->rows || w > p->cols) continue;

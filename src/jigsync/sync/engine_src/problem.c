@@ -9,6 +9,8 @@ static void problem_free(Problem *p) {
     free(p->hash_value);
     free(p->unary_turns);
     free(p->unary_cells);
+    free(p->border);
+    free(p->outside);
     free(p->full);
     free(p->relation_of);
     free(p->pinned_at);
@@ -87,10 +89,11 @@ static int problem_geometry(Problem *p, const int32_t *steps) {
     p->cell_col = zeros(p->ncell, sizeof(int16_t));
     p->pinned_at = zeros(p->ncell, sizeof(int32_t));
     p->free_cells = zeros(p->slots, sizeof(int32_t));
+    p->outside = zeros(p->ncell, 1);
     p->fixed = zeros(p->n + 1, 1);
     p->excluded = zeros(p->n + 1, 1);
     if (!p->slot_cell || !p->cell_slot || !p->cell_row || !p->cell_col || !p->pinned_at || !p->free_cells ||
-        !p->fixed || !p->excluded)
+        !p->outside || !p->fixed || !p->excluded)
         return 0;
     for (int b = 0; b < 4; b++) {
         p->d_row[b] = steps[2 * b];
@@ -108,5 +111,8 @@ static int problem_geometry(Problem *p, const int32_t *steps) {
         p->slot_cell[slot] = cell;
         p->cell_slot[cell] = slot;
     }
+    for (int slot = 0; slot < p->slots; slot++)
+        for (int b = 0; b < 4; b++)
+            if (p->cell_slot[p->slot_cell[slot] + p->offset[b]] < 0) p->outside[p->slot_cell[slot]] |= 1 << b;
     return 1;
 }

@@ -40,6 +40,9 @@ typedef struct {
     float *unary_turns; /* (n + 1) x 4, zeros for the hole, or NULL */
     float *unary_cells; /* (n + 1) x ncell, or NULL */
 
+    float *border;    /* (4n + 4) score of a side that faces out of the grid, 0 for the hole; or NULL */
+    uint8_t *outside; /* (ncell) bit b set when bearing b of a slot leads out of the grid */
+
     /* The extra pair terms of small puzzles, full.c. */
     float *full;          /* n x n x n_rel or NULL */
     int32_t *relation_of; /* (2 rows - 1) x (2 cols - 1) x 4 x 4, -1 for none */

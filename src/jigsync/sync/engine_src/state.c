@@ -65,8 +65,18 @@ static void rebuild_pool(State *st) {
         if (st->cell_of[f] < 0 && !p->excluded[f]) st->pool[st->n_pool++] = f;
 }
 
-static inline float unary(const Problem *p, int cell, int code) {
+/* The border scores of a fragment's sides that face out of the grid. */
+static inline float border_at(const Problem *p, int cell, int code) {
     float sum = 0.0f;
+    for (int b = 0; b < 4; b++)
+        if (p->outside[cell] >> b & 1) sum += p->border[side_facing(code, b)];
+    return sum;
+}
+
+static inline int has_border(const Problem *p, int cell) { return p->border && p->outside[cell]; }
+
+static inline float unary(const Problem *p, int cell, int code) {
+    float sum = has_border(p, cell) ? border_at(p, cell, code) : 0.0f;
     if (p->unary_turns) sum += p->unary_turns[code];
     if (p->unary_cells) sum += p->unary_cells[(int64_t)fragment_of(code) * p->ncell + cell];
     return sum;
@@ -92,6 +102,8 @@ static inline void local4(const State *st, int cell, int f, float out[4]) {
         for (int k = 0; k < 4; k++) out[k] += p->unary_turns[4 * f + k];
     if (p->unary_cells)
         for (int k = 0; k < 4; k++) out[k] += p->unary_cells[(int64_t)f * p->ncell + cell];
+    if (has_border(p, cell))
+        for (int k = 0; k < 4; k++) out[k] += border_at(p, cell, 4 * f + k);
 }
 
 static inline float local1(const State *st, int cell, int code) {
