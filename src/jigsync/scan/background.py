@@ -14,7 +14,7 @@ is more than a threshold that the background's own noise sets. Lightness counts 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import cv2
 import numpy as np
@@ -61,8 +61,7 @@ class Background:
         return out
 
     def _at(self, rows: NDArray[np.int64], height: int, width: int) -> NDArray[np.float32]:
-        basis = _basis(_unit(rows, height)[:, None], _unit(np.arange(width), width)[None])
-        return np.asarray(np.tensordot(basis, self.surface, axes=1), dtype=np.float32)
+        return _evaluate(self.surface, _unit(rows, height), _unit(np.arange(width), width))
 
 
 def fit_background(rgb: NDArray[np.uint8], name: str) -> Background:
@@ -87,8 +86,9 @@ def fit_background(rgb: NDArray[np.uint8], name: str) -> Background:
         )
     basis = _basis(_unit(np.arange(rows), rows)[:, None], _unit(np.arange(cols), cols)[None])
     for _ in range(4):
-        surface, *_ = np.linalg.lstsq(basis[near], lab[near].astype(np.float64), rcond=None)
-        far = _distance(lab, np.tensordot(basis, surface, axes=1).astype(np.float32))
+        chosen = basis[near]
+        surface = np.linalg.solve(chosen.T @ chosen + 1e-9 * len(chosen) * np.eye(6), chosen.T @ lab[near])
+        far = _distance(lab, _evaluate(surface, _unit(np.arange(rows), rows), _unit(np.arange(cols), cols)))
         noise = 1.2 * float(np.median(far[near]))  # of a distance in three channels
         near = far < max(LEAST, 3 * noise)
     return Background(np.asarray(surface, dtype=np.float64), max(LEAST, NOISES * noise), share)
@@ -113,6 +113,16 @@ def _commonest(colours: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _unit(at: NDArray[np.int64], length: int) -> NDArray[np.float64]:
     return np.asarray((at + 0.5) * (2 / length) - 1, dtype=np.float64)
+
+
+def _evaluate(c: NDArray[Any], v: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float32]:
+    """B at every pair of v and u, as (c0 + c2 v + c5 v^2) + u (c1 + c3 u + c4 v). Shapes: -> (len(v), len(u), 3)."""
+    down = (c[0] + np.outer(v, c[2]) + np.outer(v * v, c[5])).astype(np.float32)
+    across = (c[1] + np.outer(u, c[3])).astype(np.float32)
+    out = across[None] + np.outer(v, c[4]).astype(np.float32)[:, None]
+    out *= u.astype(np.float32)[None, :, None]
+    out += down[:, None]
+    return np.asarray(out)
 
 
 def _basis(v: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:

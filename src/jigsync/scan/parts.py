@@ -22,10 +22,14 @@ DUST: Final = 0.05
 FEWEST_PIXELS: Final = 64
 LARGE: Final = 1.5
 """Parts of more than so many usual fragments are looked at for necks."""
-SOLID: Final = 0.8
+SOLID: Final = 0.75
 """... and parts that fill less than this share of their convex hull."""
 NECKS: Final = (0.6, 0.7, 0.8, 0.9)
 """A neck is at most this share as wide as the fragments it joins; the wider ones only where the area asks for it."""
+THIN: Final = 0.35
+"""... and this for parts of a usual area that are hollow."""
+EVEN: Final = 0.35
+"""Of a hollow part, each half has at least this share."""
 LEVELS: Final = 24
 LEAST_SHARE: Final = 0.25
 """A cut may not leave a fragment of less than this share of a usual one."""
@@ -107,10 +111,12 @@ def _separate(part: Part, usual: float) -> list[Part]:
     large = part.area > LARGE * usual
     if not large and part.area >= SOLID * cv2.contourArea(cv2.convexHull(outline)):
         return [part]
+    # A hollow part of usual area may be one torn fragment, or two where most lie in pairs: only a thin neck tells.
+    least_of_all = 0.0 if large else EVEN * part.area
     depth = np.asarray(cv2.distanceTransform(part.mask, cv2.DIST_L2, 5), dtype=np.float32)
     wanted = max(2, round(part.area / usual))
     best = [part]
-    for neck in NECKS if large else NECKS[:1]:
+    for neck in NECKS if large else (THIN,):
         number, cores = cv2.connectedComponents((depth > neck * depth.max()).astype(np.uint8))
         if number - 1 <= len(best):
             continue
@@ -118,7 +124,7 @@ def _separate(part: Part, usual: float) -> list[Part]:
         found = [single for k in range(1, number) for single in _components((owner == k).astype(np.uint8))]
         found = [single for single in found if single.area >= FEWEST_PIXELS]
         # The usual area may itself be that of fragments that touch: a share of the largest guards against slivers.
-        least = LEAST_SHARE * min(usual, max((single.area for single in found), default=0))
+        least = max(least_of_all, LEAST_SHARE * min(usual, max((single.area for single in found), default=0)))
         if len(found) <= len(best) or any(single.area < least for single in found):
             continue
         best = [

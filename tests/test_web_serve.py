@@ -1,0 +1,70 @@
+"""`jigsync serve` as a process: it starts, says where, serves, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from web import folder, puzzle_and_truth, zipped
+
+from jigsync.cli import main
+from jigsync.errors import OptionError
+from jigsync.web.limits import Limits
+
+COMMAND = [sys.executable, "-m", "jigsync", "serve", "--port", "0"]
+
+
+def started(tmp_path: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
+    process = subprocess.Popen(
+        [*COMMAND, *options], stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    found = re.search(r"http://\S+", line)
+    assert found, line
+    return process, found[0].rstrip("/")
+
+
+def test_it_serves_until_it_is_stopped_and_removes_everything(tmp_path: Path) -> None:
+    process, url = started(tmp_path)
+    try:
+        puzzle, _ = puzzle_and_truth()
+        assert url.startswith("http://127.0.0.1:")
+        assert "JigSync" in requests.get(url, timeout=20).text
+        sent = requests.post(f"{url}/solve", files={"files": ("x.zip", zipped(folder(puzzle)))}, timeout=60)
+        assert sent.json()["status"] == "ok"
+        assert len(list(tmp_path.glob("jigsync-*"))) == 1
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert "Traceback" not in said
+    assert process.returncode in (0, 130)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_extra_is_named_when_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    assert main(["serve"]) == 2
+    assert "The workbench needs the package 'fastapi'" in (said := capsys.readouterr().err)
+    assert "pip install 'jigsync[web]'" in said
+
+
+def test_wrong_addresses_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--host", "203.0.113.7"]) == 2
+    assert "cannot listen on 203.0.113.7:8765" in capsys.readouterr().err
+    assert main(["serve", "--max-jobs", "0"]) == 2
+
+
+@pytest.mark.parametrize("wrong", [{"pixels": 0}, {"upload_bytes": -1}, {"waiting_jobs": -1}])
+def test_limits_are_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(wrong))):
+        Limits(**wrong)
