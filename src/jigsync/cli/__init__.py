@@ -42,6 +42,8 @@ COMMANDS: tuple[str, ...] = (
     "bench-squares",
     "reproduce",
     "calibrate",
+    "train",
+    "export",
 )
 
 BAD_INPUT = 2
