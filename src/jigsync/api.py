@@ -196,7 +196,8 @@ def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver:
     turns, probabilities = _gauge(request, answer)
     placed, grid = turn_placement(placement, answer.grid, turns)
     gauge = Gauge(placed[puzzle.ids[0]].turns if len(puzzle) else 0, probabilities)
-    return Solution(answer.status, answer.reason, grid, placed, gauge, solver, seconds, answer.energy, puzzle)
+    reason = " ".join(part for part in (answer.reason, request.measurements.note) if part)
+    return Solution(answer.status, reason, grid, placed, gauge, solver, seconds, answer.energy, puzzle)
 
 
 def _gauge(request: SolveRequest, answer: Assignment) -> tuple[int, tuple[float, float, float, float]]:

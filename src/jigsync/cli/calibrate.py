@@ -18,6 +18,13 @@ def calibrate(
     content: Annotated[
         bool, typer.Option("--content", help="Fit the content measurers instead; needs the extra 'content'.")
     ] = False,
+    learned: Annotated[
+        bool, typer.Option("--learned", help="Fit the learned measurers instead, on pictures not trained on.")
+    ] = False,
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="With --learned: ONNX file of the matcher.", metavar="FILE", show_default="shipped"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the file's content.")] = False,
 ) -> None:
     """Fit how costs of touching sides become probabilities, and measure it on held-out pictures.
@@ -30,21 +37,26 @@ def calibrate(
     from rich.progress import Progress
     from rich.table import Table
 
+    from jigsync.errors import OptionError
     from jigsync.io.files import read_json, write_json
     from jigsync.io.images import list_images
     from jigsync.measure.backbone import LITE0
-    from jigsync.study.calibrate import BOUNDARY, content_family, merged
+    from jigsync.measure.matcher import weights_sha256
+    from jigsync.study.calibrate import BOUNDARY, content_family, learned_family, merged
     from jigsync.study.calibrate import calibrate as run
 
-    family = content_family() if content else BOUNDARY
+    if content and learned:
+        raise OptionError("The options --content and --learned exclude each other: fit one after the other.")
+    family = content_family() if content else learned_family(weights) if learned else BOUNDARY
     old = read_json(out) if out.exists() else None
     pictures = list_images(images)
     pictures = pictures[:: max(1, len(pictures) // limit)][:limit]
-    command = f"jigsync calibrate IMAGES{' --content' if content else ''} --limit {limit} --seed {seed}"
+    option = " --content" if content else " --learned" if learned else ""
+    command = f"jigsync calibrate IMAGES{option} --limit {limit} --seed {seed}"
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("cutting and measuring", total=len(pictures) * len(family.kinds))
         fitted = run(family, pictures, seed, command, lambda: progress.advance(task))
-    data = merged(old, fitted, LITE0 if content else None)
+    data = merged(old, fitted, LITE0 if content else None, weights_sha256(weights) if learned else None)
     write_json(out, data)
     if as_json:
         print(json.dumps(data))

@@ -4,8 +4,9 @@ For a side s the candidates are all sides t of other fragments, and "no neighbou
 
     p(t | s) = exp(w . f(s, t)) / (exp(w_none . g(s)) + sum_t' exp(w . f(s, t')))
 
-with g(s) = (1, roughness of the side, the same against the puzzle's): a picture's edge is cut straight. Every cost D gives three features. A cost's absolute size depends on the picture and on the damage, so all of them are
-relative to the other candidates of the two sides:
+with g(s) = (1, roughness of the side, the same against the puzzle's): a picture's edge is cut straight. Every cost D
+gives three features. A cost's absolute size depends on the picture and on the damage, so all of them are relative to
+the other candidates of the two sides:
 
     level(s, t)  = log D(s, t) - (log median D(s, .) + log median D(., t)) / 2
     lead(s, t)   = [log D(s, t) - log min_{t' != t} D(s, t')] + the same seen from t    (< 0: the best by a margin)
@@ -38,6 +39,8 @@ OWN_FEATURES: Final = 3
 FORMAT: Final = "jigsync-calibration/1"
 CONTENT: Final = "content"
 """Key of the measurers that need a network, which are fitted apart, on fewer pictures."""
+LEARNED: Final = "learned"
+"""Key of the measurers that were trained, which are fitted apart, on pictures that they were not trained on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,7 @@ class Calibration:
     Attributes:
         costs: names of the costs, in feature order.
         weights: (3 * len(costs),) float64.
-        none: (3,) w_none.
+        none: (G,) w_none; G is 3, or more where a measurer has more to say.
     """
 
     costs: tuple[str, ...]
@@ -112,7 +115,7 @@ class Calibration:
         return feature @ self.weights.astype(np.float32)
 
     def no_neighbour(self, own: NDArray[np.float32]) -> Matrix:
-        """w_none . g of sides. Shapes: (..., 3) -> (...)."""
+        """w_none . g of sides. Shapes: (..., G) -> (...)."""
         return own @ self.none.astype(np.float32)
 
     @property
@@ -137,7 +140,8 @@ def _shipped() -> Mapping[str, Mapping[str, object]]:
     data = json.loads(text)
     if data.get("format") != FORMAT:
         raise FormatError(f"The shipped calibration.json has format {data.get('format')!r}: expected {FORMAT!r}.")
-    return {**data["measurers"], **data.get(CONTENT, {}).get("measurers", {})}
+    parts = (data, data.get(CONTENT, {}), data.get(LEARNED, {}))
+    return {name: entry for part in parts for name, entry in part.get("measurers", {}).items()}
 
 
 def shipped(measurer: str, regime: str, costs: Sequence[str]) -> Calibration:
@@ -156,7 +160,7 @@ def shipped(measurer: str, regime: str, costs: Sequence[str]) -> Calibration:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One side for fitting: features (C, F) of its candidates, its own (3,), the index of the true one, -1 for none."""
+    """One side for fitting: features (C, F) of its candidates, its own (G,), the index of the true one, -1 for none."""
 
     feature: NDArray[np.float32]
     own: NDArray[np.float32]
@@ -169,7 +173,7 @@ def fit(costs: Sequence[str], examples: Sequence[Example], ridge: float = 1e-3) 
     Returns the calibration and the mean log-likelihood a side (nats).
     """
     count = FEATURES_PER_COST * len(costs)
-    start = np.zeros(count + OWN_FEATURES)
+    start = np.zeros(count + len(examples[0].own))
     found = minimize(objective(examples, ridge), start, jac=True, method="L-BFGS-B", options={"maxiter": 500})
     theta: NDArray[np.float64] = np.asarray(found.x)
     penalty = ridge * float(np.dot(theta, theta)) / 2
@@ -181,7 +185,7 @@ def objective(
 ) -> Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]:
     """What `fit` minimises: theta = (w, w_none) -> mean of -log p(true | s) + ridge |theta|^2 / 2, and its gradient.
 
-    Shapes: theta (F + 3,) -> (), (F + 3,).
+    Shapes: theta (F + G,) -> (), (F + G,), with G features of single sides.
     """
     own = np.stack([e.own for e in examples]).astype(np.float64)
     stacked = np.concatenate([e.feature for e in examples]).astype(np.float64)
@@ -191,7 +195,7 @@ def objective(
     owner = np.repeat(np.arange(len(examples)), np.diff(starts))
 
     def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        logit, none = stacked @ theta[:-OWN_FEATURES], own @ theta[-OWN_FEATURES:]
+        logit, none = stacked @ theta[: stacked.shape[1]], own @ theta[stacked.shape[1] :]
         top = np.maximum(np.maximum.reduceat(logit, starts[:-1]), none)
         mass = np.exp(logit - top[owner])
         total = np.add.reduceat(mass, starts[:-1]) + np.exp(none - top)

@@ -4,9 +4,13 @@
     z(s, t) = S(s, t) + c          for all others, c a low quantile of C
     cost    = exp(-z)              so that the calibration's features, which are of log cost, are linear in z
 
-The calibration weighs it against the training-free costs, so that it counts for as much as it deserves in every
-regime. The network's own idea of "no neighbour", n_s, becomes two more features of single sides: n_s - max_t z(s, t)
-and n_s - median_t z(s, t).
+The calibration weighs it against the training-free costs, so that it counts for as much as it deserves. What a cost is
+worth depends on how worn the fragments are: shape tells nothing about eroded squares and nearly all about broken
+ones. So the weights are linear in the puzzle's wear, w = W (1, gap, roughness), which is the same as fitting the
+products of features and wear (`worn_features`), still one convex problem.
+
+The network's own idea of "no neighbour", n_s, becomes two more features of single sides: n_s - max_t z(s, t) and
+n_s - median_t z(s, t).
 
 Without onnxruntime, or with shipped weights that do not load, the training-free `boundary` measures instead, and the
 measurements say so.
@@ -29,7 +33,7 @@ from jigsync.measure.boundary import Boundary, make_costs, regime_of
 from jigsync.measure.calibration import Calibration, shipped
 from jigsync.measure.contour import Contours, read_contours
 from jigsync.measure.costs import Cost, Matrix
-from jigsync.measure.matcher import Codes, MatcherModel, load_matcher
+from jigsync.measure.matcher import Codes, MatcherModel, load_matcher, weights_sha256
 from jigsync.measure.measurements import Measurements
 from jigsync.measure.probabilities import BLOCK, calibrated
 from jigsync.measure.strips import prepared, read_strips
@@ -42,7 +46,7 @@ MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "gapped": (*boundary.MEASURERS["boundary"]["gapped"], COST),
         "damaged": (*boundary.MEASURERS["boundary"]["damaged"], COST),
     },
-    "matcher": dict.fromkeys(boundary.REGIMES, (COST,)),
+    "matcher": {"flush": boundary.MEASURERS["boundary"]["flush"], "gapped": (COST,), "damaged": (COST,)},
 }
 """Measurer -> regime -> its costs. Squares that fill their cells need no network: pixels across the seam agree."""
 TOP: Final = 12
@@ -124,6 +128,37 @@ def learned_costs(
     return [*plain[:at], matched, *plain[at:]], np.concatenate([contours.own_features, matched.own], axis=1)
 
 
+def wear(contours: Contours) -> NDArray[np.float32]:
+    """(1, gap, roughness): the usual gap between two neighbours and the usual deviation of a contour from its mean.
+
+    Shapes: -> (3,), the latter two in tenths of a cell.
+    """
+    offset = np.where(contours.valid, contours.offset, np.nan)[contours.valid.any(axis=1)]
+    if not len(offset):
+        return np.array([1, 0, 0], dtype=np.float32)
+    gap, rough = -2 * np.nanmedian(offset), np.median(np.nanstd(offset, axis=1))
+    return np.array([1, 10 * gap, 10 * rough], dtype=np.float32)
+
+
+def worn_features(feature: NDArray[np.float32], worn: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Products of features and wear. Shapes: (..., F), (3,) -> (..., 3 F), F of them times 1, then times gap, ..."""
+    product = worn[:, None] * feature[..., None, :]
+    return np.asarray(product.reshape(*feature.shape[:-1], -1), dtype=np.float32)
+
+
+def worn_names(names: Sequence[str]) -> tuple[str, ...]:
+    """What the calibration calls the costs of `worn_features`."""
+    return tuple(f"{name}{times}" for times in ("", "*gap", "*roughness") for name in names)
+
+
+def at_wear(calibration: Calibration, names: Sequence[str], worn: NDArray[np.float32]) -> Calibration:
+    """The calibration of one puzzle: weights of products, summed up for its wear."""
+    weights, none = (
+        worn.astype(np.float64) @ part.reshape(len(worn), -1) for part in (calibration.weights, calibration.none)
+    )
+    return Calibration(tuple(names), weights, none)
+
+
 @dataclass(frozen=True)
 class Learned:
     """The learned measurer.
@@ -152,6 +187,11 @@ class Learned:
                 raise
             note = f"The learned measurer is not used: {error}"
             return replace(Boundary().measure(puzzle), note=note)
-        calibration = self.calibration or shipped(self.name, regime, names)
+        calibration = self.calibration or shipped(self.name, regime, worn_names(names))
         costs, own = learned_costs(names, puzzle, contours, model)
-        return calibrated(puzzle, costs, calibration, own)
+        return calibrated(puzzle, costs, at_wear(calibration, names, wear(contours)), own)
+
+    @property
+    def weights_sha256(self) -> str:
+        """sha256 of the file of weights; "" when there is none."""
+        return weights_sha256(self.weights)

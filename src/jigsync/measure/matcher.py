@@ -105,6 +105,17 @@ class MatcherModel:
         return out
 
 
+def weights_path(weights: Path | None) -> Path:
+    """The file of weights, or the shipped one."""
+    return Path(str(files("jigsync.weights") / SHIPPED)) if weights is None else weights
+
+
+def weights_sha256(weights: Path | None) -> str:
+    """sha256 of a file of weights; "" when it is not there."""
+    path = weights_path(weights)
+    return hashlib.sha256(read_bytes(path, LIMIT)).hexdigest() if path.exists() else ""
+
+
 @cache
 def load_matcher(weights: Path | None = None) -> MatcherModel:
     """The matcher of a file, or the shipped one; kept in memory.
@@ -112,7 +123,7 @@ def load_matcher(weights: Path | None = None) -> MatcherModel:
     A card beside the file (the same name, .json) holds its sha256, which must agree; the shipped file must have one.
     JigsyncError without onnxruntime, InputError or FormatError when the file is missing, changed or of another version.
     """
-    path = Path(str(files("jigsync.weights") / SHIPPED)) if weights is None else weights
+    path = weights_path(weights)
     data = read_bytes(path, LIMIT)
     card = path.with_suffix(".json")
     if weights is None or card.exists():

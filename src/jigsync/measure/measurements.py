@@ -70,6 +70,7 @@ class Measurements:
         unary_turns: (N, 4) log-probabilities of canvas turns 0..3, or None.
         unary_cells: or None.
         border: (4N,) log-probability that a side lies on the picture's border and touches nothing, or None.
+        note: one sentence when the measurer could not do what it was asked to, for whoever asked.
     """
 
     ids: tuple[str, ...]
@@ -80,6 +81,7 @@ class Measurements:
     unary_turns: NDArray[np.float64] | None = None
     unary_cells: UnaryCells | None = None
     border: NDArray[np.float32] | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         n = len(self.ids)

@@ -37,7 +37,7 @@ def calibrated(
 ) -> Measurements:
     """Measurements from costs of touching sides; sparse beyond DENSE_FRAGMENTS fragments.
 
-    Shapes: own (4N, 3), the features of single sides.
+    Shapes: own (4N, G), the features of single sides.
     """
     n = len(puzzle)
     if n < 2:
@@ -155,7 +155,8 @@ def _listed(
 ) -> Measurements:
     """Sparse rows from the kept candidates; a pair of sides kept by one of the two is listed for both.
 
-    Features are symmetric, so the logit of (t, s) is that of (s, t). Shapes: cols, logits (4N, TOP), normaliser, border (4N,).
+    Features are symmetric, so the logit of (t, s) is that of (s, t).
+    Shapes: cols, logits (4N, TOP), normaliser, border (4N,).
     """
     sides, top = cols.shape
     s, t = np.repeat(np.arange(sides), top), cols.ravel()

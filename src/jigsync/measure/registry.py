@@ -18,6 +18,8 @@ _REGISTRY: Final[dict[str, tuple[str, str]]] = {
     "content": ("jigsync.measure.content:Content", "frozen features of whole fragments; needs the extra 'content'"),
     "content-band": ("jigsync.measure.content:Content", "frozen features of the band along the contour; likewise"),
     "seam+content": ("jigsync.measure.content:Content", "seam and content-band together; likewise"),
+    "learned": ("jigsync.measure.learned:Learned", "the trained matcher beside all boundary cues"),
+    "matcher": ("jigsync.measure.learned:Learned", "the trained matcher alone, without the other boundary cues"),
 }
 """name -> ("module:attribute", one line); the attribute is called with the name."""
 

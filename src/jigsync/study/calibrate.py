@@ -17,11 +17,12 @@ from scipy.stats import rankdata
 from jigsync import z4
 from jigsync.io.images import read_rgb
 from jigsync.measure import backbone as backbones
-from jigsync.measure import content
+from jigsync.measure import content, learned
 from jigsync.measure.boundary import MEASURERS, make_costs, regime_of
-from jigsync.measure.calibration import CONTENT, FEATURES_PER_COST, FORMAT, Calibration, Example, fit
+from jigsync.measure.calibration import CONTENT, FEATURES_PER_COST, FORMAT, LEARNED, Calibration, Example, fit
 from jigsync.measure.contour import Contours, read_contours
 from jigsync.measure.costs import Cost
+from jigsync.measure.matcher import load_matcher
 from jigsync.measure.probabilities import dense_features, dense_log_costs
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.study.touching import touching
@@ -44,6 +45,19 @@ CONTENT_KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
     "damaged": KINDS["damaged"],
 }
 """The same for content: a network takes its time, and sees little in a fragment of 28 pixels."""
+LEARNED_KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
+    "gapped": [
+        SquareOptions(50, Grid(7, 9), erode=2),
+        SquareOptions(50, Grid(7, 9), erode=5),
+        SquareOptions(64, Grid(6, 6), erode=3),
+    ],
+    "damaged": [
+        *KINDS["damaged"],
+        *(CutOptions(Grid(7, 7), 64, SEVERITIES[name]) for name in ("medium", "heavy", "severe", "eroded")),
+        *(CutOptions(Grid(3, 3), damage=SEVERITIES[name]) for name in ("severe", "eroded")),
+    ],
+}
+"""The same for the trained matcher, which is for what is worn: also for many and for few fragments."""
 
 
 @dataclass(frozen=True)
@@ -53,38 +67,62 @@ class Family:
     Attributes:
         measurers: measurer -> regime -> its costs.
         kinds: regime -> the puzzles.
-        make: (puzzle, contours, names of costs) -> costs.
+        make: (puzzle, contours, names of costs) -> costs, and the features of single sides.
+        worn: the weights depend on the puzzle's wear (`measure.learned`).
     """
 
     measurers: Mapping[str, Mapping[str, tuple[str, ...]]]
     kinds: Mapping[str, Sequence[SquareOptions | CutOptions]]
-    make: Callable[[Puzzle, Contours, Sequence[str]], list[Cost]]
+    make: Callable[[Puzzle, Contours, Sequence[str]], tuple[list[Cost], NDArray[np.float32]]]
+    worn: bool = False
 
     def names(self, regime: str) -> list[str]:
         """Every cost that some measurer uses in a regime."""
         return list(dict.fromkeys(name for by_regime in self.measurers.values() for name in by_regime[regime]))
 
 
-BOUNDARY: Final = Family(MEASURERS, KINDS, lambda puzzle, contours, names: make_costs(contours, names))
+BOUNDARY: Final = Family(
+    MEASURERS, KINDS, lambda puzzle, contours, names: (make_costs(contours, names), contours.own_features)
+)
 
 
 def content_family(weights: Path | None = None) -> Family:
     """The content measurers on Lite0, or on DINOv2 from a file."""
     backbone = backbones.get(weights)
+
+    def make(puzzle: Puzzle, contours: Contours, names: Sequence[str]) -> tuple[list[Cost], NDArray[np.float32]]:
+        return content.content_costs(names, contours, content.show(puzzle, backbone)), contours.own_features
+
+    return Family(content.MEASURERS, CONTENT_KINDS, make)
+
+
+def learned_family(weights: Path | None = None) -> Family:
+    """The measurers of the trained matcher: the shipped one, or that of a file."""
+    model = load_matcher(weights)
     return Family(
-        content.MEASURERS,
-        CONTENT_KINDS,
-        lambda puzzle, contours, names: content.content_costs(names, contours, content.show(puzzle, backbone)),
+        learned.MEASURERS,
+        LEARNED_KINDS,
+        lambda puzzle, contours, names: learned.learned_costs(names, puzzle, contours, model),
+        worn=True,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """A side's candidates with the features of all costs, and its own. Shapes: feature (C, 3 K), own (3,)."""
+    """A side's candidates with the features of all costs, its own, and the wear of its puzzle.
+
+    Shapes: feature (C, 3 K), own (G,), worn (3,) or, where weights do not depend on it, (1,).
+    """
 
     feature: NDArray[np.float32]
     own: NDArray[np.float32]
     true: int
+    worn: NDArray[np.float32]
+
+    def example(self, pick: NDArray[np.int64]) -> Example:
+        """The side with some of the features, times the wear."""
+        feature, own = (learned.worn_features(part, self.worn) for part in (self.feature[:, pick], self.own))
+        return Example(feature, own, self.true)
 
 
 def _sides(
@@ -101,15 +139,15 @@ def _sides(
             contours = read_contours(puzzle)
             if regime_of(contours) != regime:
                 continue
-            costs = family.make(puzzle, contours, family.names(regime))
+            costs, own = family.make(puzzle, contours, family.names(regime))
             with np.errstate(invalid="ignore"):
                 feature = dense_features(*dense_log_costs(costs, len(puzzle)))
-            own = contours.own_features
+            worn = learned.wear(contours) if family.worn else np.ones(1, dtype=np.float32)
             partner = touching(truth.placement, puzzle.ids)
             for s in rng.choice(len(partner), SIDES_A_PUZZLE, replace=False):
                 other = np.flatnonzero(np.arange(len(partner)) // z4.ORDER != s // z4.ORDER)
                 true = int(np.searchsorted(other, partner[s])) if partner[s] >= 0 else -1
-                yield _Side(feature[s, other], own[s], true)
+                yield _Side(feature[s, other], own[s], true, worn)
         tick()
 
 
@@ -127,9 +165,10 @@ def calibrate(
         for measurer, by_regime in family.measurers.items():
             costs = by_regime[regime]
             pick = np.concatenate([np.arange(FEATURES_PER_COST) + FEATURES_PER_COST * names.index(c) for c in costs])
-            fitted, _ = fit(costs, [Example(side.feature[:, pick], side.own, side.true) for side in learn])
+            called = learned.worn_names(costs) if family.worn else costs
+            fitted, _ = fit(called, [side.example(pick) for side in learn])
             measurers[f"{measurer}/{regime}"] = {
-                "costs": list(costs),
+                "costs": list(called),
                 "weights": [float(w) for w in fitted.weights],
                 "none": [float(w) for w in fitted.none],
                 "held_out": _measure(fitted, pick, held_out),
@@ -142,15 +181,21 @@ def calibrate(
     }
 
 
-def merged(old: Mapping[str, Any] | None, fitted: Mapping[str, Any], backbone: str | None) -> dict[str, Any]:
-    """The whole file: the fitted family, and of an older file the family that was not fitted now.
+def merged(
+    old: Mapping[str, Any] | None, fitted: Mapping[str, Any], backbone: str | None, matcher: str | None = None
+) -> dict[str, Any]:
+    """The whole file: the fitted family, and of an older file the families that were not fitted now.
 
     Args:
         backbone: name of the network when the content family was fitted, else None.
+        matcher: sha256 of the weights when the learned family was fitted, else None.
     """
     old = old or {}
-    if backbone is None:
-        return {"format": FORMAT, **fitted, CONTENT: old.get(CONTENT, {"measurers": {}})}
+    if backbone is None and matcher is None:
+        kept = {key: old[key] for key in (CONTENT, LEARNED) if key in old}
+        return {"format": FORMAT, **fitted, CONTENT: {"measurers": {}}, **kept}
+    if matcher is not None:
+        return {"measurers": {}, **old, "format": FORMAT, LEARNED: {"matcher_sha256": matcher, **fitted}}
     return {"measurers": {}, **old, "format": FORMAT, CONTENT: {"backbone": backbone, **fitted}}
 
 
@@ -159,7 +204,8 @@ def _measure(calibration: Calibration, pick: NDArray[np.int64], sides: Sequence[
     border is told (area under the curve)."""
     right, likelihood, border = [], [], []
     for side in sides:
-        logits = np.append(calibration.logits(side.feature[:, pick]), calibration.no_neighbour(side.own))
+        example = side.example(pick)
+        logits = np.append(calibration.logits(example.feature), calibration.no_neighbour(example.own))
         log_p = logits.astype(np.float64) - np.logaddexp.reduce(logits.astype(np.float64))
         likelihood.append(log_p[side.true])
         border.append((side.true < 0, log_p[-1]))
