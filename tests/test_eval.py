@@ -140,7 +140,7 @@ def test_gap(tmp_path: Path) -> None:
     config = Config.of((GREEDY,))
     run.begin(tmp_path / "run", specs, config, 0)
     predict.predict(specs, config, tmp_path / "run", 1, quiet)
-    found = run.evaluate(tmp_path / "run", "model")
+    found = run.evaluate(tmp_path / "run", specs, config, 0, "model")
     (line,) = found.lines
     assert line.gauge_right is None, "upright puzzles have no gauge to choose"
     assert line.by_gauge["model"] == line.by_gauge["best4"]
@@ -291,7 +291,9 @@ def test_what_a_solver_refuses_and_what_breaks(images: Path, tmp_path: Path, mon
     assert table[exact].puzzles == 0
     assert table[exact].refused == 2
     assert not table[exact].by_gauge
-    assert table[TREE].crashed == 2
+    assert table[exact].remarks.startswith("2 refused. The solver 'exact' takes at most 16 fragments")
+    assert table[TREE].remarks == "2 crashed. ZeroDivisionError: by nothing"
+    assert table[GREEDY].remarks == ""
     assert table[TREE].by_gauge["best4"]["AA"].estimate == 0.0
     assert {(pair.first, pair.second) for pair in pairs(scored, 0)} == {(GREEDY, TREE)}
 
@@ -334,6 +336,16 @@ def test_a_missing_extra_stops_at_once(images: Path, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Boundary, "measure", missing)
     with pytest.raises(MissingExtraError):
+        predict.predict(specs_of(images), Config.of((GREEDY,)), tmp_path, 1, quiet)
+    assert not predictions(tmp_path)
+
+
+def test_a_full_disk_is_no_crash_of_the_solver(images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Greedy, request: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Greedy, "solve", full)
+    with pytest.raises(OSError, match="No space left"):
         predict.predict(specs_of(images), Config.of((GREEDY,)), tmp_path, 1, quiet)
     assert not predictions(tmp_path)
 
@@ -405,7 +417,8 @@ def test_figures_come_from_the_cache(images: Path, tmp_path: Path) -> None:
         for method, turned in ((GREEDY, 0), (TREE, 1)):
             made = Prediction(answers(spec, int(k == 0), turned), "answered", 1.0 + k, 0.5, 1)
             cache.write(spec, method, config, made)
-    found = run.evaluate(tmp_path, "model")
+    assert run.reopen(tmp_path) == (specs, config, 5)
+    found = run.evaluate(tmp_path, specs, config, 5, "model")
     run.write_tables(found)
     line = {(line.severity, line.kind, line.method): line for line in found.lines}
     clean, light = line["clean", ALL_KINDS, GREEDY], line["light", ALL_KINDS, GREEDY]
@@ -457,7 +470,7 @@ def test_old_figures_stand_when_the_code_has_changed(
     assert cli.main(["eval", "--out", str(tmp_path), "--gallery", "0"]) == 0
     assert "2 predictions are not there yet" in capsys.readouterr().out
     with pytest.raises(InputError, match="lacks 2 predictions"):
-        run.evaluate(tmp_path, "model")
+        run.evaluate(tmp_path, specs, config, 0, "model")
 
 
 # ------------------------------------------------------------------------------------------------ command
@@ -492,6 +505,8 @@ def test_the_command(images: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         (["--images", "{images}", "--solvers", "gredy"], "There is no solver 'gredy'"),
         (["--images", "{images}", "--measurers", "look"], "There is no measurer 'look'"),
         (["--images", "{images}", "--gap", "x"], "--gap goes with neither"),
+        (["--images", "{images}", "--time-limit", "0"], "The 'time_limit' of an evaluation must be"),
+        (["--images", "{images}/none"], "cannot be read as a folder of pictures"),
         (["--gap", "{images}", "--split", "all"], "The 'split' of GAP must be"),
         ([], "holds no evaluation"),
     ],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from jigsync.study.evaluate.cache import Config
-    from jigsync.study.evaluate.plan import Wanted
+    from jigsync.study.evaluate.plan import Spec, Wanted
     from jigsync.study.evaluate.predict import Report
     from jigsync.study.evaluate.run import Evaluation
     from jigsync.study.intervals import Interval
@@ -86,13 +86,15 @@ def eval(
     from jigsync.study.evaluate.report import write_report
 
     scored_only = images is None and manifest is None and gap is None
-    if not scored_only:
+    if scored_only:
+        specs, config, seed = run.reopen(out)
+    else:
         wanted = _wanted(grids, severities, puzzles, cell, turns, split, seed, from_images=not (manifest or gap))
         methods = methods_of(_listed(solvers), _listed(measurers or ""))
         config = Config.of(methods, known_grid, time_limit, weights)
-        _predict(out, images, manifest, gap, wanted, config, workers or os.cpu_count() or 1)
+        specs = _predict(out, images, manifest, gap, wanted, config, workers or os.cpu_count() or 1)
     with progress_bar() as bar:
-        found = run.evaluate(out, gauge, scored_only, bar)
+        found = run.evaluate(out, specs, config, seed, gauge, scored_only, bar)
         run.write_tables(found)
         pictures = []
         for one in shown(found, picked := chosen(found, gallery), confidence):
@@ -131,7 +133,7 @@ def _predict(
     wanted: Wanted,
     config: Config,
     workers: int,
-) -> None:
+) -> list[Spec]:
     """Plans the puzzles and fills the cache."""
     from jigsync.cli.progress import progress_bar
     from jigsync.errors import OptionError
@@ -154,6 +156,7 @@ def _predict(
     run.begin(out, specs, config, wanted.seed)
     with _progress() as report:
         predict(specs, config, out, workers, report)
+    return specs
 
 
 @contextmanager

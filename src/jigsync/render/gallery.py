@@ -6,6 +6,7 @@ the wrong slot, amber and black stripes for the wrong turn.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +61,7 @@ def panels(
         source = _on_paper(assemble_in(puzzle, home, _layout(puzzle, home, side)), side)
     else:
         source = _fitted(Image.fromarray(original), side)
-    sheet = _fitted(contact_sheet(puzzle, captions=False), side)
+    sheet = _fitted(contact_sheet(puzzle, captions=False, columns=math.ceil(math.sqrt(len(puzzle)))), side)
     first = [
         Panel("Source", f"{truth.grid.rows} x {truth.grid.cols}", source),
         Panel("As presented", f"{len(puzzle)} fragments", sheet),

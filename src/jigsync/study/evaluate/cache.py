@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from jigsync.errors import FormatError, InputError, OptionError
+from jigsync.errors import FormatError, InputError, OptionError, bad_value
 from jigsync.io.files import read_jsonl, write_jsonl
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
@@ -66,6 +66,8 @@ class Config:
         weights: Path | None = None,
     ) -> Config:
         """With the code and the weights as they are now."""
+        if time_limit is not None and not 0 < time_limit < 1e9:
+            raise bad_value("time_limit", "an evaluation", "a number of seconds above 0", time_limit)
         if weights is not None and not weights.is_file():
             raise InputError(f"The weights '{weights}' must be a file. There is none.")
         if weights is not None and not any(takes_weights(method.measurer) for method in methods):

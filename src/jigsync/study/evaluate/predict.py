@@ -149,8 +149,8 @@ def _solve(unit: Unit, puzzle: Puzzle, method: Method, measured: Measured) -> tu
 
 def _failed(puzzle: Puzzle, method: Method, error: Exception) -> tuple[Outcome, Solution]:
     """What an exception means: our own errors refuse, others are defects. One puzzle must not cost a night's run."""
-    if isinstance(error, MissingExtraError):
-        raise error
+    if isinstance(error, MissingExtraError | MemoryError | OSError):
+        raise error  # the machine's doing, and another time it may be different
     if isinstance(error, JigsyncError):
         return "refused", Solution.failure(puzzle, method.solver, str(error))
     return "crashed", Solution.failure(puzzle, method.solver, f"{type(error).__name__}: {error}")

@@ -109,11 +109,18 @@ def reopen(root: Path) -> tuple[list[Spec], Config, int]:
     return specs, config, head.key("seed").integer(0, 2**63 - 1)
 
 
-def evaluate(root: Path, lead: GaugeName, partial: bool = False, progress: Progress = silent) -> Evaluation:
-    """Scores what the folder holds; `partial` allows predictions to be missing."""
+def evaluate(
+    root: Path,
+    specs: Sequence[Spec],
+    config: Config,
+    seed: int,
+    lead: GaugeName,
+    partial: bool = False,
+    progress: Progress = silent,
+) -> Evaluation:
+    """Scores the predictions of some puzzles; `partial` allows some to be missing."""
     if lead not in GAUGES:
         raise OptionError(f"The gauge must be one of {', '.join(GAUGES)}. Got '{lead}' instead.")
-    specs, config, seed = reopen(root)
     scored: list[Scored] = []
     for number, spec in enumerate(specs, start=1):
         scored += score_cache(spec, config, Cache(root))

@@ -35,7 +35,7 @@ class Line:
         gauge_right: share of puzzles given in the best of the four gauges; None for upright puzzles.
         seconds: median a puzzle, measuring included.
         refused, failed, crashed: numbers of puzzles; the first count in no measure.
-        notes: what the measurer had to say about some of them, such as that another one stood in for it.
+        notes: why, for one puzzle of each; and what the measurer had to say, such as that another one stood in for it.
     """
 
     grid: Grid
@@ -56,7 +56,8 @@ class Line:
     def remarks(self) -> str:
         """What a reader must know beside the figures; "" when all is well."""
         counts = {name: getattr(self, name) for name in ("refused", "failed", "crashed")}
-        return ", ".join([*(f"{count} {name}" for name, count in counts.items() if count), *self.notes])
+        told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        return ". ".join(part for part in (told, *self.notes) if part)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -156,8 +157,13 @@ def _line(grid: Grid, severity: str, kind: str, method: Method, group: Sequence[
         len(group) - len(taken),
         sum(one.status == "failed" and one.outcome == "answered" for one in taken),
         sum(one.outcome == "crashed" for one in taken),
-        tuple(dict.fromkeys(one.note for one in taken if one.note)),
+        _notes(group),
     )
+
+
+def _notes(group: Sequence[Scored]) -> tuple[str, ...]:
+    reasons = {(one.outcome, one.status): one.reason for one in reversed(group) if one.status == "failed"}
+    return tuple(dict.fromkeys([*reasons.values(), *(one.note for one in group if one.note)]))
 
 
 def _interval(taken: Sequence[Scored], measure: str, gauge: GaugeName, about: tuple[int | str, ...]) -> Interval:
