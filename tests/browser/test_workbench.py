@@ -93,6 +93,25 @@ def drag(page: Any, start: Any, end: Any) -> None:
     page.mouse.up()
 
 
+def long_drag(page: Any, start: Any, end: Any) -> None:
+    """A finger that presses, waits and moves."""
+    session = page.context.new_cdp_session(page)
+    a, b = start.bounding_box(), end.bounding_box()
+
+    def touch(kind: str, box: Any = None, share: float = 0.0) -> None:
+        points = []
+        if box is not None:
+            x, y = (a[k] + share * (b[k] - a[k]) + a[s] / 2 for k, s in (("x", "width"), ("y", "height")))
+            points = [{"x": x, "y": y}]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", a)
+    page.wait_for_timeout(350)
+    for step in range(1, 5):
+        touch("touchMove", a, step / 4)
+    touch("touchEnd")
+
+
 def test_from_the_drop_to_the_download(open_page: Open, picture: Picture, tmp_path: Path) -> None:
     page = open_page()
     picture(page, "01-start")
@@ -356,6 +375,11 @@ def test_phone_width(open_page: Open, picture: Picture) -> None:
     page.tap("#turn")
     picture(page, "13-phone", full_page=True)
     assert page.locator("#turn").bounding_box()["height"] >= 40
+    # A finger that rests on a fragment picks it up; one that moves at once scrolls.
+    moved, scrolled = names(page)[0].split(",")[0], page.evaluate("scrollY")
+    long_drag(page, cells.nth(0), cells.nth(2))
+    assert names(page)[2].startswith(f"{moved}, row 1, column 3")
+    assert page.evaluate("scrollY") == scrolled
     cells.nth(4).tap()
     page.tap("#compare")
     page.wait_for_selector("#comparer[open]")

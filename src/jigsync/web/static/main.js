@@ -105,6 +105,7 @@ class Workbench {
     const { solution } = this.step;
     if (!solution?.grid) return;
     const shown = await post(`/api/puzzles/${this.puzzle.id}/turned`, { solution, turns: 0 });
+    if (shown.pitch.join() === this.pitch.join()) return;
     this.pitch = shown.pitch;
     this.stage.show(this.step, this.pitch);
   }

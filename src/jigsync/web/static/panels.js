@@ -205,6 +205,7 @@ export class Panels {
 
   solving(job) {
     const on = Boolean(job);
+    clearInterval(this.clock);
     $("progress").hidden = !on;
     $("cancel").hidden = !on;
     $("solve").hidden = on;
@@ -216,8 +217,13 @@ export class Panels {
     if (job.fraction > 0) bar.value = job.fraction;
     else bar.removeAttribute("value");
     $("progress-stage").textContent = job.state === "waiting" ? "waiting for other puzzles" : this.stageName(job.stage);
-    const energy = job.energy == null ? "" : `energy ${job.energy.toFixed(1)} · `;
-    $("progress-energy").textContent = `${energy}${job.seconds.toFixed(1)} s`;
+    const energy = job.energy == null ? "" : `energy ${job.energy.toFixed(1).replace("-", "−")} · `;
+    const begun = performance.now() / 1000 - job.seconds;
+    const tick = () => {
+      $("progress-energy").textContent = `${energy}${(performance.now() / 1000 - begun).toFixed(1)} s`;
+    };
+    tick();
+    this.clock = setInterval(tick, 200); // some stages have nothing to report for a while
   }
 
   stageName(stage) {

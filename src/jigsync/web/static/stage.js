@@ -16,6 +16,10 @@ export class Stage {
     this.spots = [];
     this.chosen = null; // the spot that has the focus: { row, col } or { tray: id }
     this.carried = null;
+    this.dragging = false;
+    // Listening all along: a browser asks at the first touch whether somebody may want to stop the scrolling.
+    root.addEventListener("touchmove", (event) => this.dragging && event.preventDefault(), { passive: false });
+    root.addEventListener("contextmenu", (event) => this.dragging && event.preventDefault());
     new ResizeObserver(() => this.resized()).observe(root);
   }
 
@@ -293,7 +297,7 @@ export class Stage {
     const touch = event.pointerType !== "mouse";
     const fragment = this.fragments.get(spot.id);
     const begin = () => {
-      drag.on = true;
+      drag.on = this.dragging = true;
       fragment.element.classList.add("dragged");
       this.choose(spot);
       follow(drag.x, drag.y);
@@ -313,15 +317,14 @@ export class Stage {
         else begin();
       }
     };
-    const still = (e) => drag.on && e.preventDefault();
     const timer = touch ? setTimeout(begin, HELD) : null;
     const end = (e) => {
       clearTimeout(timer);
       window.removeEventListener("pointermove", moved);
       window.removeEventListener("pointerup", end);
       window.removeEventListener("pointercancel", end);
-      window.removeEventListener("touchmove", still);
       if (!drag.on) return;
+      this.dragging = false;
       fragment.element.classList.remove("dragged");
       for (const s of this.spots) s.element.classList.remove("target");
       this.quiet = true; // the click that follows is the end of the drag
@@ -333,7 +336,6 @@ export class Stage {
     window.addEventListener("pointermove", moved);
     window.addEventListener("pointerup", end);
     window.addEventListener("pointercancel", end);
-    window.addEventListener("touchmove", still, { passive: false });
   }
 
   // Is a point on the table but below the grid?
