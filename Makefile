@@ -1,6 +1,7 @@
 # make demo    from a fresh clone to a solved puzzle
 # make test    everything that CI checks
 # make docs    rewrite docs/cli.md from the program
+# make site    the documents with an API reference from the docstrings, into build/site
 # make picture rewrite README.md's pictures and those of docs/method.md from the demo's puzzle
 # make format  format the code, apply the linter's fixes
 # make clean   remove what the other targets made
@@ -13,13 +14,13 @@ JOBS ?= 2
 INSTALL_FROM := pyproject.toml $(wildcard hatch_build.py) $(shell find src -name '*.c' -o -name '*.h')
 CODE := src tests tools benchmarks $(wildcard hatch_build.py)
 
-.PHONY: demo test lint types docs docs-check picture format clean browser
+.PHONY: demo test lint types docs docs-check site picture format clean browser
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
 	$(BIN)/jigsync demo --out demo-out
 
-test: lint types docs-check browser
+test: lint types docs-check site browser
 	$(BIN)/pytest -n $(JOBS)
 
 # For the tests in a real browser; where it cannot be installed they are skipped and say so.
@@ -42,6 +43,10 @@ docs-check: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-dev
 	$(BIN)/python tools/cli_reference.py --write
+
+# A warning is an error (mkdocs.yml); what the theme has to say about other products is not asked for.
+site: $(VENV)/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 picture: demo browser $(VENV)/installed-dev
 	$(BIN)/jigsync show demo-out/puzzle --solution demo-out/solution.json --truth demo-out/truth.json --gauge best4 \

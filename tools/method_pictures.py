@@ -78,7 +78,7 @@ def gauges(puzzle: Puzzle, solution: Solution, residuals: Sequence[float]) -> Im
 
 def relations() -> Image.Image:
     """Every cell around a fragment, coloured by how exactly a relation names it."""
-    reach, cell = 9, 36
+    reach, cell = 9, 26
     side = (2 * reach + 1) * cell
     page = Image.new("RGB", (side + 2 * SPACE, side + 2 * SPACE + 2 * SIZE), PAPER)
     pen = ImageDraw.Draw(page)
