@@ -28,8 +28,9 @@ from jigsync.solvers.greedy import Greedy
 from jigsync.solvers.tree import Tree
 from jigsync.study.evaluate import fingerprint, plan, predict, run
 from jigsync.study.evaluate.cache import Cache, Config, Prediction
-from jigsync.study.evaluate.plan import Method, Spec, Wanted, methods_of
+from jigsync.study.evaluate.plan import Wanted, methods_of
 from jigsync.study.evaluate.scores import Scored, score_cache
+from jigsync.study.evaluate.spec import Method, PictureSource, Spec
 from jigsync.study.evaluate.table import ALL_KINDS, lines, pairs
 from jigsync.study.intervals import wilson
 from jigsync.study.result import silent
@@ -99,8 +100,8 @@ def test_a_spec_comes_back_from_json_and_makes_its_puzzle(images: Path) -> None:
 def test_cells_and_turns(images: Path) -> None:
     wanted = Wanted((Grid(5, 5), Grid(9, 10)), ("clean",), 1, turns=False)
     small, large = sorted(specs_of(images, wanted), key=lambda spec: spec.grid.size)
-    assert isinstance(small.source, plan.PictureSource)
-    assert isinstance(large.source, plan.PictureSource)
+    assert isinstance(small.source, PictureSource)
+    assert isinstance(large.source, PictureSource)
     assert (small.source.options.cell, large.source.options.cell) == (128, 64)
     assert small.upright
     assert not small.source.options.turns
@@ -120,6 +121,11 @@ def test_a_manifest_gives_the_same_puzzles(images: Path, tmp_path: Path) -> None
     found = plan.from_manifest(tmp_path / "corpus" / "manifest.jsonl", None, Wanted(severities=("light",)))
     assert {spec.name for spec in found} == {spec.name for spec in specs_of(images) if spec.severity == "light"}
     assert len(sweep.rows) == 6
+    part = tmp_path / "part.jsonl"
+    part.write_bytes(b"".join((tmp_path / "corpus" / "manifest.jsonl").read_bytes().splitlines(keepends=True)[:2]))
+    with pytest.raises(InputError, match="name --images"):
+        plan.from_manifest(part, None, Wanted())
+    assert len(plan.from_manifest(part, images, Wanted())) == 2
     with pytest.raises(InputError, match="no puzzle of the grids"):
         plan.from_manifest(tmp_path / "corpus", None, Wanted(grids=(Grid(4, 4),)))
 

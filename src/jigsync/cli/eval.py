@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from jigsync.study.evaluate.cache import Config
-    from jigsync.study.evaluate.plan import Spec, Wanted
+    from jigsync.study.evaluate.plan import Wanted
     from jigsync.study.evaluate.predict import Report
     from jigsync.study.evaluate.run import Evaluation
+    from jigsync.study.evaluate.spec import Spec
     from jigsync.study.intervals import Interval
 
 SHOWN = ("PA", "AA", "AA+rot", "SRA")

@@ -29,7 +29,7 @@ from jigsync.io.solution_file import parse_solution, solution_json
 from jigsync.io.truth_file import load_truth, save_truth
 from jigsync.placement import Solution
 from jigsync.study.evaluate.fingerprint import digest, method_identity, takes_weights
-from jigsync.study.evaluate.plan import Method, Spec
+from jigsync.study.evaluate.spec import Method, Spec
 from jigsync.truth import Truth
 
 FORMAT: Final = "jigsync-prediction/1"

@@ -13,9 +13,9 @@ from jigsync.errors import JigsyncError
 from jigsync.puzzle import Grid
 from jigsync.render.gallery import Panel, panels
 from jigsync.study.evaluate.cache import Cache
-from jigsync.study.evaluate.plan import Spec
 from jigsync.study.evaluate.run import Evaluation
 from jigsync.study.evaluate.scores import Scored
+from jigsync.study.evaluate.spec import Spec
 from jigsync.study.evaluate.table import setting_order
 
 

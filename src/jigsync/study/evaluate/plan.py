@@ -12,28 +12,22 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from jigsync.errors import ImageError, InputError, OptionError, bad_value
-from jigsync.io.files import read_bytes
+from jigsync.errors import InputError, OptionError, bad_value
 from jigsync.io.gap import SPLITS as GAP_SPLITS
 from jigsync.io.gap import GapSplit
-from jigsync.io.images import MAX_BYTES, image_bytes_sha256, list_images, read_rgb
+from jigsync.io.images import list_images
 from jigsync.measure import registry as measurers
-from jigsync.puzzle import Grid, Puzzle
+from jigsync.puzzle import Grid
 from jigsync.study.evaluate.fingerprint import digest, generator_identity
+from jigsync.study.evaluate.spec import GapSource, Method, PictureSource, Spec
 from jigsync.study.kinds import kinds_of
 from jigsync.study.result import Progress
-from jigsync.sweep.canvas import make_canvas
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.manifest import Row, plan_rows
-from jigsync.sweep.options import SEVERITIES, CutOptions
-from jigsync.sweep.plan import Skipped, load_sweep, usable_pictures
+from jigsync.sweep.manifest import MANIFEST_FILE, Row, plan_rows, read_manifest
+from jigsync.sweep.options import SEVERITIES
+from jigsync.sweep.plan import SWEEP_FILE, Skipped, load_sweep, usable_pictures
 from jigsync.sweep.seeds import derive_seed
-from jigsync.truth import Truth
 
 LARGE: Final = 10
 """Grids of so many rows or cols get cells of SMALL_CELL pixels, so that a canvas of 640 pixels holds them."""
@@ -41,117 +35,6 @@ SMALL_CELL: Final = 64
 CELL: Final = 128
 GAP: Final = "GAP"
 """The severity that puzzles of the GAP data set are listed under."""
-
-
-@dataclass(frozen=True, order=True)
-class Method:
-    """A solver with a measurer: one row of the table."""
-
-    solver: str
-    measurer: str
-
-    @property
-    def name(self) -> str:
-        """What files call it."""
-        return f"{self.solver}+{self.measurer}"
-
-    @property
-    def label(self) -> str:
-        """What tables call it: the solver, and the measurer unless it is the default one."""
-        return self.solver if self.measurer == measurers.DEFAULT else self.name
-
-
-@dataclass(frozen=True)
-class PictureSource:
-    """A puzzle that is cut from a picture."""
-
-    path: Path
-    sha256: str
-    options: CutOptions
-    seed: int
-
-    def make(self) -> tuple[Puzzle, Truth]:
-        """Cuts it; ImageError when the picture is no longer the one that was planned with."""
-        return cut_picture(self._rgb(), self.options, self.seed, self.sha256, f"The picture '{self.path}'")
-
-    def original(self) -> NDArray[np.uint8]:
-        """(H, W, 3): the canvas that was cut, undamaged."""
-        return make_canvas(self._rgb(), self.options, f"The picture '{self.path}'")
-
-    def _rgb(self) -> NDArray[np.uint8]:
-        data = read_bytes(self.path, MAX_BYTES)
-        if image_bytes_sha256(data) != self.sha256:
-            raise ImageError(f"The picture '{self.path}' is not the one that was planned with: its bytes changed.")
-        return read_rgb(data, name=str(self.path))
-
-
-@dataclass(frozen=True)
-class GapSource:
-    """A puzzle of the GAP data set."""
-
-    folder: Path
-    split: str
-    index: int
-
-    def make(self) -> tuple[Puzzle, Truth]:
-        """Reads it."""
-        assert self.split in GAP_SPLITS
-        with GapSplit(self.folder, self.split) as puzzles:
-            return puzzles[self.index]
-
-    def original(self) -> None:
-        """GAP holds no whole pictures."""
-
-
-@dataclass(frozen=True)
-class Spec:
-    """One puzzle of an evaluation.
-
-    Attributes:
-        name: unique, a file name; it ends in a hash of all that the puzzle depends on.
-        picture: what it was cut from, for people.
-        kind: of the picture.
-        seed: of the solvers.
-        upright: the solvers are told that nothing is turned.
-    """
-
-    name: str
-    grid: Grid
-    severity: str
-    picture: str
-    kind: str
-    seed: int
-    upright: bool
-    source: PictureSource | GapSource
-
-    @property
-    def setting(self) -> tuple[Grid, str]:
-        """Grid and severity."""
-        return self.grid, self.severity
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, of which `from_json` makes the same spec again."""
-        source = self.source
-        if isinstance(source, PictureSource):
-            made = {"path": str(source.path), "sha256": source.sha256, "options": source.options.to_json()}
-            told: dict[str, Any] = {**made, "seed": source.seed}
-        else:
-            told = {"folder": str(source.folder), "split": source.split, "index": source.index}
-        own = {name: getattr(self, name) for name in ("name", "severity", "picture", "kind", "seed", "upright")}
-        return {**own, "grid": list(self.grid.shape), "source": told}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Spec:
-        """The inverse of to_json."""
-        told = data["source"]
-        source: PictureSource | GapSource
-        if "path" in told:
-            options = CutOptions.from_json(told["options"])
-            source = PictureSource(Path(told["path"]), told["sha256"], options, told["seed"])
-        else:
-            source = GapSource(Path(told["folder"]), told["split"], told["index"])
-        own = {name: data[name] for name in ("name", "severity", "picture", "kind", "seed", "upright")}
-        return cls(grid=Grid(*data["grid"]), source=source, **own)
 
 
 @dataclass(frozen=True)
@@ -224,12 +107,16 @@ def from_pictures(
 
 
 def from_manifest(manifest: Path, images: Path | None, wanted: Wanted) -> list[Spec]:
-    """Puzzles of a corpus that `jigsync sweep` planned; `images` when the pictures have moved."""
-    sweep = load_sweep(manifest.parent if manifest.is_file() else manifest)
-    rows = [row for row in sweep.rows if wanted.takes(row.options.grid, row.severity)]
+    """Puzzles of a manifest by `jigsync sweep`, or a part of one; `images` when sweep.json beside it does not tell."""
+    path = manifest / MANIFEST_FILE if manifest.is_dir() else manifest
+    rows = [row for row in read_manifest(path) if wanted.takes(row.options.grid, row.severity)]
     if not rows:
-        raise InputError(f"The manifest '{manifest}' has no puzzle of the grids and severities asked for.")
-    return _chosen(rows, (images or sweep.images).resolve(), wanted)
+        raise InputError(f"The manifest '{path}' has no puzzle of the grids and severities asked for.")
+    if images is None:
+        if not (path.parent / SWEEP_FILE).is_file():
+            raise InputError(f"There is no {SWEEP_FILE} beside '{path}' that names its pictures: name --images.")
+        images = load_sweep(path.parent).images
+    return _chosen(rows, images.resolve(), wanted)
 
 
 def _chosen(rows: Sequence[Row], root: Path, wanted: Wanted) -> list[Spec]:

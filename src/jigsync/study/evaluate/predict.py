@@ -21,7 +21,7 @@ from jigsync.placement import Solution
 from jigsync.puzzle import Puzzle
 from jigsync.study.evaluate.cache import Cache, Config, Outcome, Prediction
 from jigsync.study.evaluate.fingerprint import meter_of, method_identity
-from jigsync.study.evaluate.plan import Method, Spec
+from jigsync.study.evaluate.spec import Method, Spec
 from jigsync.sweep.pool import run_units
 
 WAIT: Final = 1.0

@@ -12,8 +12,8 @@ from jigsync.errors import FormatError, InputError, OptionError
 from jigsync.io.files import cannot, read_json, read_jsonl, write_bytes, write_json, write_jsonl
 from jigsync.io.schema import Node
 from jigsync.study.evaluate.cache import PUZZLES_FILE, REQUEST_FILE, Cache, Config
-from jigsync.study.evaluate.plan import Method, Spec
 from jigsync.study.evaluate.scores import Scored, score_cache
+from jigsync.study.evaluate.spec import Method, Spec
 from jigsync.study.evaluate.table import Line, Pair, lines, pairs
 from jigsync.study.reproduce import csv_bytes
 from jigsync.study.result import Progress, silent

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jigsync.study.evaluate.cache import Cache, Config, Outcome
-from jigsync.study.evaluate.plan import Method, Spec
+from jigsync.study.evaluate.spec import Method, Spec
 from jigsync.study.score import GAUGES, GaugeName, Scores, score
 
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from jigsync.puzzle import Grid
-from jigsync.study.evaluate.plan import Method
 from jigsync.study.evaluate.scores import Scored
+from jigsync.study.evaluate.spec import Method
 from jigsync.study.intervals import Interval, bootstrap_mean, paired_difference, wilson
 from jigsync.study.score import GAUGES, MEASURES, GaugeName
 from jigsync.sweep.options import SEVERITIES
