@@ -20,6 +20,10 @@ from jigsync.io.images import png_bytes, read_rgba
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution
 from jigsync.render.assemble import unpremultiply
+from jigsync.solvers.base import Progress
+from jigsync.web.jobs import Job
+from jigsync.web.models import SolveOptions
+from jigsync.web.store import HeldPuzzle
 
 PUZZLE, TRUTH = puzzle_and_truth()
 
@@ -167,6 +171,13 @@ def test_a_job_is_cancelled(server: Server) -> None:
     last = list(server.events(job["id"]))[-1][1]
     assert last["state"] == "cancelled"
     assert last["reason"]
+
+
+def test_a_cancelled_job_stops_its_solver() -> None:
+    job = Job(HeldPuzzle(PUZZLE), SolveOptions())
+    assert job.watch(Progress("solving 2x3", 0.5, -3.0)) is True
+    job.cancelled = True
+    assert job.watch(Progress("solving 2x3", 0.6, -3.0)) is False
 
 
 def test_one_request_solves(server: Server) -> None:

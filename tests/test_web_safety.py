@@ -220,6 +220,13 @@ def test_bombs_do_not_go_off(tight: Server) -> None:
     assert tight.post("/api/cuts", {"picture": "coffee", "rows": 100, "cols": 100}).status_code == 413
 
 
+def test_a_bomb_is_not_even_unpacked(tight: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked: list[str] = []
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda self, info: unpacked.append(info.filename) or b"")
+    assert tight.upload({"x.zip": bomb_of_zeros(40_000_000)}).status_code == 413
+    assert unpacked == []
+
+
 def test_uploads_that_are_too_large_are_cut_off(tight: Server) -> None:
     answer = tight.upload({"x.png": b"x" * 500_000})
     assert (answer.status_code, "at most 400,000 bytes" in answer.json()["detail"]) == (413, True)
