@@ -29,7 +29,7 @@ from jigsync.sync.gauge import evidence
 PUBLIC = {
     *("FormatError", "Fragments", "Gauge", "Grid", "ImageError", "InputError", "JigsyncError", "MissingExtraError"),
     *("OptionError", "Placed", "Pose", "Puzzle", "Solution", "Truth", "__version__"),
-    *("cut", "cut_with_truth", "load", "solve"),
+    *("candidates", "cut", "cut_with_truth", "extract", "load", "solve"),
 }
 
 
