@@ -33,6 +33,8 @@ TIGHT = Limits(
     running_jobs=1,
     waiting_jobs=1,
     puzzles=4,
+    json_bytes=300_000,
+    unwatched_seconds=0.6,
     idle_seconds=1000,
     silent_seconds=0.5,
 )
@@ -229,7 +231,7 @@ def test_a_bomb_is_not_even_unpacked(tight: Server, monkeypatch: pytest.MonkeyPa
 
 def test_uploads_that_are_too_large_are_cut_off(tight: Server) -> None:
     answer = tight.upload({"x.png": b"x" * 500_000})
-    assert (answer.status_code, "at most 400,000 bytes" in answer.json()["detail"]) == (413, True)
+    assert (answer.status_code, "must have at most 400,000 bytes" in answer.json()["detail"]) == (413, True)
     parts = urlsplit(tight.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=10) as client:
         head = b"POST /api/cuts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -237,6 +239,20 @@ def test_uploads_that_are_too_large_are_cut_off(tight: Server) -> None:
         for _ in range(5):
             client.sendall(b"186a0\r\n" + b" " * 100_000 + b"\r\n")
         assert client.recv(4096).split(b" ")[1] == b"413"
+
+
+def test_large_values_are_refused(tight: Server) -> None:
+    answer = tight.post("/api/cuts", {"picture": "x" * 310_000})
+    assert (answer.status_code, "must have at most 300,000 bytes" in answer.json()["detail"]) == (413, True)
+
+
+def test_too_much_at_the_same_time_is_refused() -> None:
+    with serving(Limits(arriving_bytes=1000)) as running:
+        answer = running.upload({"x.zip": DROP})
+        assert (answer.status_code, "at the same time" in answer.json()["detail"]) == (503, True)
+        assert running.get("/api/about").status_code == 200
+        small = png_bytes(np.zeros((2, 2, 3), dtype=np.uint8))
+        assert running.upload({"a.png": small, "b.png": small}).status_code == 201, "what has left counts no more"
 
 
 def test_the_private_folder_is_private_and_removed() -> None:
@@ -270,6 +286,25 @@ def test_too_many_jobs_are_refused(tight: Server) -> None:
     assert jobs[2].headers["retry-after"]
     assert [list(tight.events(job.json()["id"]))[-1][1]["state"] for job in jobs[:2]] == ["done", "done"]
     assert tight.post(f"/api/puzzles/{puzzle}/jobs", {}).status_code == 202
+
+
+def test_jobs_that_nobody_waits_for_make_room(tight: Server) -> None:
+    puzzle = tight.upload({"x.zip": DROP}).json()["id"]
+    held = tight.app.state.bench.puzzles.get(puzzle)
+    with held._measuring:
+        jobs = [tight.post(f"/api/puzzles/{puzzle}/jobs", {}).json()["id"] for _ in range(2)]
+        time.sleep(0.8)
+    all_jobs = tight.app.state.bench.jobs._jobs
+    wait_for(lambda: all(job.finished for job in all_jobs.values()))
+    assert [tight.get(f"/api/jobs/{job}").json()["state"] for job in jobs] == ["cancelled", "cancelled"]
+
+
+def test_letting_a_puzzle_go_stops_its_jobs(tight: Server) -> None:
+    puzzle = tight.upload({"x.zip": DROP}).json()["id"]
+    with tight.app.state.bench.puzzles.get(puzzle)._measuring:
+        job = tight.post(f"/api/puzzles/{puzzle}/jobs", {}).json()["id"]
+        assert tight.send("DELETE", f"/api/puzzles/{puzzle}").status_code == 204
+        assert tight.get(f"/api/jobs/{job}").json()["state"] == "cancelled"
 
 
 def test_a_waiting_job_is_cancelled_at_once(tight: Server) -> None:

@@ -251,6 +251,7 @@ def test_a_project_opens_in_the_same_state(open_page: Open, server: Any) -> None
     page.wait_for_selector("[role=gridcell]")
     assert names(page) == state, "a reload loses nothing"
     page.click("#start-over")
+    page.wait_for_selector("#start:not([hidden])")
     drop(page, "kept.zip", project)
     page.wait_for_selector("[role=gridcell]")
     assert names(page) == state
@@ -332,6 +333,10 @@ def test_an_example_solved_and_cancelled(open_page: Open, picture: Picture) -> N
     assert page.text_content("#verdict") == "It was stopped; this is the best so far."
     assert page.locator("[role=gridcell]").count() == 24
     picture(page, "09-dark")
+    page.click("#solve")
+    page.click("#start-over")
+    page.wait_for_selector("#start:not([hidden])")
+    page.wait_for_timeout(300)
 
 
 def test_errors_are_shown_where_they_happen(open_page: Open, picture: Picture) -> None:

@@ -47,6 +47,7 @@ class Guard:
         self.app = app
         self.limits = limits
         self.names = {name.lower().rstrip(".") for name in (*LOOPBACK_NAMES, *names)}
+        self.arriving = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,7 +60,11 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, answer)
             return
-        await self.app(scope, self._counted(receive), answer)
+        body = _Body(self, receive, self._most(headers))
+        try:
+            await self.app(scope, body.receive, answer)
+        finally:
+            self.arriving -= body.got
 
     def _stranger(self, headers: Headers, path: str) -> JSONResponse | None:
         host = headers.get("host", "")
@@ -91,35 +96,48 @@ class Guard:
             return name.lower().rstrip(".") in self.names
         return True
 
+    def _most(self, headers: Headers) -> int:
+        """Bytes that the body may have."""
+        upload = headers.get("content-type", "").startswith("multipart/")
+        return self.limits.upload_bytes if upload else min(self.limits.json_bytes, self.limits.upload_bytes)
+
     def _too_large(self, headers: Headers) -> JSONResponse | None:
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > self.limits.upload_bytes:
-            return _problem(413, _too_large(self.limits))
+        if not length.isdigit() or int(length) > self._most(headers):
+            return _problem(413, _too_large(self._most(headers)))
         return None
 
-    def _counted(self, receive: Receive) -> Receive:
-        got = 0
-        whole = False
 
-        async def counted() -> Message:
-            nonlocal got, whole
-            if whole:  # only the end of the connection is left to come, and that may take its time
-                return await receive()
-            try:
-                message = await asyncio.wait_for(receive(), self.limits.silent_seconds)
-            except TimeoutError:
-                raise HTTPException(408, f"Nothing was sent for {self.limits.silent_seconds:g} s.") from None
-            got += len(message.get("body", b""))
-            whole = not message.get("more_body", False)
-            if got > self.limits.upload_bytes:
-                raise HTTPException(413, _too_large(self.limits))
-            return message
+class _Body:
+    """A request's body, counted while it arrives."""
 
-        return counted
+    def __init__(self, guard: Guard, receive: Receive, most: int) -> None:
+        self.guard, self.most, self.got = guard, most, 0
+        self._receive = receive
+        self._whole = False
+
+    async def receive(self) -> Message:
+        """The next message of the body; HTTPException when there is too much of it, or too little for too long."""
+        if self._whole:  # only the end of the connection is left to come, and that may take its time
+            return await self._receive()
+        limits = self.guard.limits
+        try:
+            message = await asyncio.wait_for(self._receive(), limits.silent_seconds)
+        except TimeoutError:
+            raise HTTPException(408, f"Nothing was sent for {limits.silent_seconds:g} s.") from None
+        size = len(message.get("body", b""))
+        self.got += size
+        self.guard.arriving += size
+        self._whole = not message.get("more_body", False)
+        if self.got > self.most:
+            raise HTTPException(413, _too_large(self.most))
+        if self.guard.arriving > limits.arriving_bytes:
+            raise HTTPException(503, "Too much is being uploaded at the same time: try again in a moment.")
+        return message
 
 
-def _too_large(limits: Limits) -> str:
-    return f"An upload must have at most {plenty(limits.upload_bytes)} bytes: this one has more."
+def _too_large(most: int) -> str:
+    return f"A request must have at most {plenty(most)} bytes: this one has more."
 
 
 def _problem(status: int, sentence: str) -> JSONResponse:

@@ -55,13 +55,16 @@ class Job:
     energy: float | None = None
     reason: str = ""
     shown: Shown | None = None
+    patience: float = 120.0
+    seen: float = field(default_factory=time.monotonic)
     begun: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     _drawn: Assignment | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def model(self) -> JobModel:
-        """The job as the interface shows it."""
+        """The job as the interface shows it to somebody who asks."""
+        self.seen = time.monotonic()
         seconds = self.seconds if self.state in FINISHED else time.monotonic() - self.begun
         return JobModel(
             id=self.id,
@@ -84,7 +87,12 @@ class Job:
             self.energy = best.energy
             self.shown = shown(_partial(best, self.held), self.held)
         self.version += 1
-        return not self.cancelled
+        return not self.cancelled and not self.forgotten
+
+    @property
+    def forgotten(self) -> bool:
+        """Has nobody asked about it for too long?"""
+        return time.monotonic() - self.seen > self.patience
 
     def end(self, state: State, reason: str = "", result: Shown | None = None) -> None:
         """The last state of a job; the first one to end it counts."""
@@ -125,7 +133,7 @@ class Jobs:
 
     def start(self, held: HeldPuzzle, options: SolveOptions) -> Job:
         """Queues a solve; Refusal 429 when too many wait already."""
-        job = Job(held, options)
+        job = Job(held, options, patience=self._limits.unwatched_seconds)
         with self._lock:
             open_jobs = sum(not other.finished for other in self._jobs.values())
             if open_jobs >= self._limits.running_jobs + self._limits.waiting_jobs:
@@ -156,6 +164,12 @@ class Jobs:
         if job.shown is None:
             job.end("cancelled", "It was cancelled before there was anything to show.")
 
+    def cancel_all(self, held: HeldPuzzle) -> None:
+        """Stops the jobs of a puzzle."""
+        for job in list(self._jobs.values()):
+            if job.held is held and not job.finished:
+                self.cancel(job)
+
     def close(self) -> None:
         """Stops everything."""
         for job in list(self._jobs.values()):
@@ -164,6 +178,8 @@ class Jobs:
 
     def _run(self, job: Job) -> None:
         try:
+            if job.forgotten:
+                job.end("cancelled", "It was cancelled: nobody waited for it.")
             if not job.finished:
                 job.begun = time.monotonic()
                 job.state = "running"
@@ -194,8 +210,8 @@ class Jobs:
         solution = jigsync.solve(job.held.puzzle, options.solver, measurer=job.held, progress=job.watch, **keywords)
         job.energy = solution.energy
         if not solution:
-            job.end("cancelled" if job.cancelled else "failed", solution.reason)
-        elif job.cancelled:
+            job.end("cancelled" if job.cancelled or job.forgotten else "failed", solution.reason)
+        elif job.cancelled or job.forgotten:
             job.end("cancelled", "It was stopped; this is the best so far.", shown(solution, job.held))
         else:
             job.end("done", solution.reason, shown(solution, job.held))

@@ -13,6 +13,8 @@ class Limits:
 
     Attributes:
         upload_bytes: of a request's body, and of a zip file's contents.
+        json_bytes: of a request's body that is not an upload.
+        arriving_bytes: of all bodies that are being received.
         pixels: of one picture, and of all fragments of a puzzle together.
         fragments: of a puzzle.
         files: in an upload or a zip file.
@@ -21,9 +23,12 @@ class Limits:
         puzzles, held_pixels: kept at the same time; what was not used for `idle_seconds` makes room.
         solve_seconds: longest solve.
         silent_seconds: longest pause of a client in the middle of a request.
+        unwatched_seconds: a job that nobody asked about for so long is cancelled.
     """
 
     upload_bytes: int = 256_000_000
+    json_bytes: int = 32_000_000
+    arriving_bytes: int = 2_000_000_000
     pixels: int = 100_000_000
     fragments: int = 1000
     files: int = 2000
@@ -31,10 +36,11 @@ class Limits:
     waiting_jobs: int = 8
     busy_requests: int = 128
     puzzles: int = 128
-    held_pixels: int = 500_000_000
+    held_pixels: int = 300_000_000
     idle_seconds: float = 600.0
     solve_seconds: float = 600.0
     silent_seconds: float = 30.0
+    unwatched_seconds: float = 120.0
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

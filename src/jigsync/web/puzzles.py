@@ -73,16 +73,16 @@ async def about(bench: Bench) -> About:
     )
 
 
-async def read_uploads(files: list[UploadFile]) -> list[tuple[str, bytes]]:
-    """(name, bytes) of every file; their sum is below the limit, the guard has counted."""
-    return [(file.filename or "fragments", await file.read()) for file in files]
+def read_uploads(files: list[UploadFile]) -> list[tuple[str, bytes]]:
+    """(name, bytes) of every file; for workers, so that only as many uploads are in memory as there are of them."""
+    return [(file.filename or "fragments", file.file.read()) for file in files]
 
 
 async def take_upload(bench: Workbench, files: list[UploadFile], kind: Kind) -> HeldPuzzle:
     """Uploads -> a puzzle that is held."""
-    sent = await read_uploads(files)
 
     def task() -> Received:
+        sent = read_uploads(files)
         name = readable(sent[0][0].rsplit("/", 1)[-1].rsplit(".", 1)[0], 60) if len(sent) == 1 else ""
         return receive(entries_of(sent, bench.limits), kind, bench.limits, bench.room, name)
 
@@ -105,7 +105,7 @@ async def get_puzzle(bench: Bench, puzzle: Id) -> PuzzleModel:
 @router.delete("/api/puzzles/{puzzle}", status_code=204)
 async def drop_puzzle(bench: Bench, puzzle: Id) -> Response:
     """Lets a puzzle go."""
-    bench.puzzles.get(puzzle)
+    bench.jobs.cancel_all(bench.puzzles.get(puzzle))
     bench.puzzles.drop(puzzle)
     return Response(status_code=204)
 
@@ -128,10 +128,10 @@ async def fragment_picture(bench: Bench, puzzle: Id, fragment: Annotated[str, Pa
 @router.post("/api/pictures", status_code=201)
 async def upload_picture(bench: Bench, file: UploadFile) -> PictureModel:
     """Takes a picture to cut puzzles from."""
-    name, sent = (await read_uploads([file]))[0]
-    shown = readable(name.rsplit("/", 1)[-1], 60)
 
     def task() -> HeldPicture:
+        [(name, sent)] = read_uploads([file])
+        shown = readable(name.rsplit("/", 1)[-1], 60)
         rgb = read_rgb(sent, name=shown, max_pixels=bench.limits.pixels)
         return HeldPicture(rgb, image_bytes_sha256(sent), shown)
 

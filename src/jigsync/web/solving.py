@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -80,6 +81,7 @@ async def job_events(bench: Bench, job: Id) -> StreamingResponse:
 async def _events(job: Job) -> AsyncIterator[str]:
     seen, quiet, drawn = -1, 0.0, None
     while True:
+        job.seen = time.monotonic()
         version = job.version
         if version != seen:
             model = job.model()
@@ -141,6 +143,7 @@ async def solve(
         _check(wanted, held.puzzle.ids)
         job = bench.jobs.start(held, wanted)
         while not job.finished:
+            job.seen = time.monotonic()
             if await request.is_disconnected():
                 bench.jobs.cancel(job)
                 break

@@ -30,7 +30,13 @@ class Workbench {
 
   // ------------------------------------------------------------------------------------------ in
 
+  // Nobody loses an afternoon's work by a slip of the mouse.
+  mayReplace() {
+    return !this.puzzle || this.history.steps.length < 2 || confirm("Put away what is on the table? A project file keeps it.");
+  }
+
   async take(files) {
+    if (!this.mayReplace()) return;
     this.panels.busy("Reading the fragments …");
     try {
       const puzzle = await post("/api/puzzles", formOf(files, this.about.limits));
@@ -55,6 +61,7 @@ class Workbench {
   open(puzzle, project = puzzle.project) {
     if (this.puzzle && this.puzzle.id !== puzzle.id) drop(`/api/puzzles/${this.puzzle.id}`);
     this.puzzle = puzzle;
+    this.job = null;
     this.selected = null;
     this.pitch = puzzle.pitch;
     this.history = project ? new History(project.steps, project.at) : new History();
@@ -70,6 +77,8 @@ class Workbench {
   }
 
   close() {
+    if (!this.mayReplace()) return;
+    this.job = null; // letting the puzzle go stops its solve
     if (this.puzzle) drop(`/api/puzzles/${this.puzzle.id}`);
     this.puzzle = null;
     sessionStorage.removeItem(STORED);
@@ -102,9 +111,16 @@ class Workbench {
 
   // Cells of rectangular fragments are as high and wide as the fragments stand; the server knows.
   async refreshPitch() {
-    const { solution } = this.step;
-    if (!solution?.grid) return;
-    const shown = await post(`/api/puzzles/${this.puzzle.id}/turned`, { solution, turns: 0 });
+    const { puzzle, step } = this;
+    if (!step.solution?.grid) return;
+    let shown;
+    try {
+      shown = await post(`/api/puzzles/${puzzle.id}/turned`, { solution: step.solution, turns: 0 });
+    } catch (error) {
+      this.panels.fail(error.message);
+      return;
+    }
+    if (this.puzzle !== puzzle || this.step !== step) return;
     if (shown.pitch.join() === this.pitch.join()) return;
     this.pitch = shown.pitch;
     this.stage.show(this.step, this.pitch);
@@ -149,16 +165,18 @@ class Workbench {
       this.panels.solving(job);
       this.stage.show(before, this.pitch, true);
       const last = await follow(job.id, (state) => this.progress(state));
+      if (this.job !== job.id) return; // another puzzle is on the table by now
       this.ended(last, before);
     } catch (error) {
       this.panels.fail(error.message);
-      this.show();
+      if (this.puzzle) this.show();
     }
     this.job = null;
     this.panels.solving(null);
   }
 
   progress(state) {
+    if (this.job !== state.id) return;
     this.panels.solving(state);
     if (state.shown) {
       this.pitch = state.shown.pitch;
