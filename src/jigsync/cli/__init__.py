@@ -42,6 +42,7 @@ COMMANDS: tuple[str, ...] = (
     "bench-squares",
     "reproduce",
     "calibrate",
+    "calibrate-confidence",
     "train",
     "export",
 )

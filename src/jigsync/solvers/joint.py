@@ -3,12 +3,14 @@
     energy = - (joint log-probability of all pairs and single fragments, up to a constant)      lower is better
 
 An unknown grid is decided by the energy: scores are log-ratios against "not neighbours", so a grid with more right
-neighbours wins over one with fewer. Many factorizations climb a ladder: all of them with little effort, those that
+neighbours wins over one with fewer. Four fragments say little about that, so long grids are a little less likely
+beforehand: log p(grid) = - log(rows / cols)^2 / (2 ASPECT^2) + const. Many factorizations climb a ladder: all of them with little effort, those that
 come near the best one with more and then with all of it.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -17,11 +19,14 @@ from numpy.typing import NDArray
 
 from jigsync.puzzle import Grid
 from jigsync.solvers.base import Assignment, Budget, SolveRequest
+from jigsync.solvers.confidence import confidences
 from jigsync.solvers.evidence import Evidence
 from jigsync.sync.engine import MapResult, solve_map
 
 LADDER: Final = ((0.03, 4), (0.2, 3))
 """(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""
+ASPECT: Final = 0.6
+"""Standard deviation of log(height / width) of pictures: two in three are between 9:5 upright and 9:5 lying."""
 FEW: Final = 2
 """So many grids are all solved with full effort."""
 MARGIN: Final = 0.25
@@ -32,6 +37,11 @@ puzzle's true grid behind a wrong one, but never by much."""
 class _Found(NamedTuple):
     result: MapResult
     grid: Grid
+
+    @property
+    def worth(self) -> float:
+        """Log-probability of the placement and its grid, up to a constant."""
+        return self.result.energy - math.log(self.grid.rows / self.grid.cols) ** 2 / (2 * ASPECT**2)
 
 
 class Joint:
@@ -56,16 +66,15 @@ class Joint:
                 share = effort / work / len(grids)
                 found.append(_Found(_run(request, evidence, grid, budget, effort, done, share, len(grids) - k), grid))
                 done += share
-            # Stable: equal energies keep the squarest first.
-            found.sort(key=lambda f: -f.result.energy)
-            enough = found[0].result.energy - MARGIN * abs(found[0].result.energy)
-            grids = [f.grid for f in found[:keep] if f.result.energy >= enough]
-            if best is None or best.grid != found[0].grid or found[0].result.energy > best.result.energy:
+            found.sort(key=lambda f: -f.worth)
+            enough = found[0].worth - MARGIN * abs(found[0].worth)
+            grids = [f.grid for f in found[:keep] if f.worth >= enough]
+            if best is None or best.grid != found[0].grid or found[0].worth > best.worth:
                 best = found[0]
             if budget.stopped:
                 break
         assert best is not None
-        return _answer(request, best, budget)
+        return _answer(request, evidence, best, budget)
 
 
 def _run(
@@ -110,9 +119,10 @@ def _show(
         )
 
 
-def _answer(request: SolveRequest, best: _Found, budget: Budget) -> Assignment:
+def _answer(request: SolveRequest, evidence: Evidence, best: _Found, budget: Budget) -> Assignment:
     result, grid = best
     note = budget.stopped or f"{result.starts} starts, {result.moves:,} moves"
     slots, turns = (part[request.belonging].astype(np.int64) for part in (result.slots, result.turns))
     answer = Assignment.of(request, grid, slots, turns, -result.energy, note=note)
-    return replace(answer, confidences=result.marginals)
+    sure = confidences(evidence.scores, grid, answer.slots, answer.turns, result.marginals, pinned=request.pinned(grid))
+    return replace(answer, confidences=sure)
