@@ -9,7 +9,6 @@ from typing import Any
 
 from jigsync.learn.loop import LoopOptions, train
 from jigsync.learn.matcher import MatcherOptions
-from jigsync.learn.matcher_data import MatcherData
 from jigsync.learn.matcher_task import MatcherTask
 from jigsync.learn.mixture import Kind, pictures_of
 
@@ -21,16 +20,13 @@ FEW = {"gapped": Kind(1.0, rim=(0.02, 0.1)), "worn": Kind(1.0, (0, 10), (0.02, 0
 class QuickTask(MatcherTask):
     """The matcher's task with few, small puzzles."""
 
-    def data(self, rank: int) -> MatcherData:
-        return replace(super().data(rank), mixture=FEW)
-
     def validation(self) -> dict[str, list[Any]]:
         return {"worn": [self.data(0).sample(10_000)]}
 
 
 def quick_task(images: Path) -> QuickTask:
     pictures = pictures_of([images])
-    return QuickTask(pictures, pictures, seed=3, options=TINY)
+    return QuickTask(pictures, pictures, seed=3, options=TINY, mixture=FEW)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,13 @@ def matcher(
         list[Path] | None,
         typer.Option(help="Folder of held-out pictures to validate on.", metavar="DIR", show_default="the pictures'"),
     ] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="Another run, whose best weights a new run starts from.", metavar="RUN")
+    ] = None,
+    kinds: Annotated[
+        str | None,
+        typer.Option(help="Weights of the kinds of puzzles, as eroded=4,gapped=2.", show_default="a mixture of all"),
+    ] = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps of the whole run.")] = 10_000,
     samples: Annotated[int, typer.Option(min=1, help="Puzzles a step and process.")] = 6,
     reuse: Annotated[float, typer.Option(min=1, help="How often a puzzle is seen, on average.")] = 4.0,
@@ -43,14 +50,15 @@ def matcher(
     from jigsync.learn.loop import LoopOptions, Report
     from jigsync.learn.loop import train as run
     from jigsync.learn.matcher_task import MatcherTask
-    from jigsync.learn.mixture import pictures_of
+    from jigsync.learn.mixture import MIXTURE, parse_mixture, pictures_of
 
     def report(now: Report) -> None:
         means = "  ".join(f"{name} {value:.3f}" for name, value in now.means.items())
         minutes = now.left / 60
         typer.echo(f"{now.step}/{now.steps}  {now.rate:.1f} puzzles/s  {minutes:.0f} min left  {means}", err=True)
 
-    task = MatcherTask(pictures_of(images), pictures_of(val or images), seed)
+    mixture = parse_mixture(kinds) if kinds else MIXTURE
+    task = MatcherTask(pictures_of(images), pictures_of(val or images), seed, mixture=mixture)
     options = LoopOptions(
         steps=steps,
         samples=samples,
@@ -61,5 +69,5 @@ def matcher(
         threads=threads,
         workers=workers,
     )
-    last = run(task, out, options, report)
+    last = run(task, out, options, report, start)
     typer.echo(json.dumps(last) if as_json else f"Trained: {out}")

@@ -24,7 +24,7 @@ from jigsync.measure.strips import CHANNELS, ROWS, VERSION
 
 TOLERANCE: Final = 1e-3
 """Largest difference between ONNX and torch that is accepted, on inputs of unit variance."""
-GOLDEN_SIDES: Final = 8
+GOLDEN_SIDES: Final = 4
 
 
 class _Deployed(nn.Module):

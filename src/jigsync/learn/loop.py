@@ -38,6 +38,8 @@ class Task(Protocol):
 
     def config(self) -> dict[str, Any]: ...
 
+    def data_config(self) -> dict[str, Any]: ...
+
     def data(self, rank: int) -> Data: ...
 
     def model(self) -> nn.Module: ...
@@ -108,9 +110,15 @@ class Report:
 
 
 def train(
-    task: Task, out: Path, options: LoopOptions, report: Callable[[Report], None] = lambda _: None
+    task: Task,
+    out: Path,
+    options: LoopOptions,
+    report: Callable[[Report], None] = lambda _: None,
+    start: Path | None = None,
 ) -> dict[str, float]:
     """Trains into the folder `out`, or goes on with the run that is there; returns the last validation.
+
+    A new run starts from random weights, or from the best ones of the run `start`.
 
     Writes last.safetensors, best.safetensors (best validation of the running average), curve.csv, validation.csv and
     curve.png.
@@ -124,13 +132,17 @@ def train(
     set_seed(derive_seed("model", task.seed) % 2**31)
     network = task.model()
     optimiser = torch.optim.AdamW(network.parameters(), lr=options.rate, weight_decay=options.decay)
+    if start is not None:
+        network.load_state_dict(checkpoint.load(start / checkpoint.BEST)[2]["average"])
     average = {name: value.detach().clone() for name, value in network.state_dict().items()}
     config = {
         "model": task.name,
         "network": task.config(),
+        "data": task.data_config(),
         "loop": asdict(options),
         "seed": task.seed,
         "processes": accelerator.num_processes,
+        "start": None if start is None else str(start),
         "version": __version__,
     }
     progress = checkpoint.Progress()
@@ -213,9 +225,9 @@ def _validate(task: Task, average: dict[str, Tensor], sets: Any) -> dict[str, fl
 def _check_same(old: dict[str, Any], new: dict[str, Any], path: Path) -> None:
     """A run goes on only as it began; speed (threads, workers, how often it saves) may differ."""
     free = ("threads", "workers", "save_minutes", "steps")
-    for key in ("model", "network", "seed", "processes"):
-        if _plain(old[key]) != _plain(new[key]):
-            raise OptionError(f"The run '{path.parent}' has {key} {old[key]}, not {new[key]}: name a new folder.")
+    for key in ("model", "network", "data", "seed", "processes", "start"):
+        if _plain(old.get(key)) != _plain(new[key]):
+            raise OptionError(f"The run '{path.parent}' has {key} {old.get(key)}, not {new[key]}: name a new folder.")
     for key, value in new["loop"].items():
         if key not in free and old["loop"].get(key) != value:
             raise OptionError(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.learn.chunks import Sample
-from jigsync.learn.mixture import MIXTURE, Kind, Pictures, draw_puzzle
+from jigsync.learn.mixture import Kind, Pictures, draw_puzzle
 from jigsync.measure.strips import COLOUR, DEPTHS, prepared, read_strips
 from jigsync.puzzle import Puzzle
 from jigsync.study.touching import touching
@@ -29,11 +29,11 @@ class MatcherData:
 
     pictures: Pictures
     seed: int
-    mixture: Mapping[str, Kind] | None = None
+    mixture: Mapping[str, Kind]
 
     def sample(self, k: int) -> Sample:
         """The k-th puzzle."""
-        puzzle, truth, _ = draw_puzzle(self.pictures, self.mixture or MIXTURE, self.seed, k)
+        puzzle, truth, _ = draw_puzzle(self.pictures, self.mixture, self.seed, k)
         return sample_of(puzzle, truth)
 
 

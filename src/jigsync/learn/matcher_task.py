@@ -15,7 +15,7 @@ from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.matcher import Batch, Matcher, MatcherOptions, side_logits
 from jigsync.learn.matcher_data import MatcherData, augmented, sample_of
-from jigsync.learn.mixture import Pictures
+from jigsync.learn.mixture import MIXTURE, Kind, Pictures
 from jigsync.measure.strips import prepared
 from jigsync.puzzle import Grid
 from jigsync.sweep.generate import cut_picture
@@ -47,21 +47,27 @@ class MatcherTask:
         held_out: to validate on.
         seed: of everything.
         options: sizes of the network.
+        mixture: kinds of puzzles to train on.
     """
 
     pictures: Pictures
     held_out: Pictures
     seed: int = 0
     options: MatcherOptions = field(default_factory=MatcherOptions)
+    mixture: Mapping[str, Kind] = field(default_factory=lambda: MIXTURE)
     name: str = "matcher"
 
     def config(self) -> dict[str, Any]:
         """What the run's config says of the network."""
         return asdict(self.options)
 
+    def data_config(self) -> dict[str, Any]:
+        """What the run's config says of the data."""
+        return {name: kind.weight for name, kind in self.mixture.items()}
+
     def data(self, rank: int) -> MatcherData:
         """The stream of samples of one process of a distributed run."""
-        return MatcherData(self.pictures, derive_seed(self.seed, rank) if rank else self.seed)
+        return MatcherData(self.pictures, derive_seed(self.seed, rank) if rank else self.seed, self.mixture)
 
     def model(self) -> nn.Module:
         """The network, freshly initialised by torch's generator."""

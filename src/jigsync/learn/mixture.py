@@ -6,14 +6,14 @@ The k-th puzzle is a pure function of (pictures, mixture, seed, k), so that trai
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import InputError
+from jigsync.errors import InputError, bad_value
 from jigsync.io.images import list_images, read_rgb
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.sweep.generate import cut_picture
@@ -59,6 +59,18 @@ ENLARGE: Final = 1.3
 """A window is enlarged at most this much: blurred fragments teach blur."""
 WINDOW: Final = (0.65, 1.0)
 """Side of the window, in sides of the picture."""
+
+
+def parse_mixture(text: str) -> dict[str, Kind]:
+    """MIXTURE with other weights: "eroded=4,gapped=2" has nothing else in it."""
+    chosen = {}
+    for part in text.split(","):
+        name, _, weight = part.partition("=")
+        try:
+            chosen[name] = replace(MIXTURE[name], weight=float(weight))
+        except (KeyError, ValueError):
+            raise bad_value("kinds", "a training", f"NAME=WEIGHT of {', '.join(MIXTURE)}", part) from None
+    return chosen
 
 
 Pictures = Sequence[Sequence[Path]]

@@ -37,6 +37,7 @@ KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
 }
 """Regime -> the puzzles it is fitted on."""
 SIDES_A_PUZZLE: Final = 24
+SMALL_GRID: Final = 20
 
 
 CONTENT_KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
@@ -135,7 +136,8 @@ def _sides(
             if isinstance(options, SquareOptions):
                 puzzle, truth = cut_squares(rgb, options, seed)
             else:
-                puzzle, truth = cut_picture(rgb, options, seed)
+                # Large severe grids never pass the area floor: they are kept as they are in the end anyway.
+                puzzle, truth = cut_picture(rgb, options, seed, redraw=options.grid.size <= SMALL_GRID)
             contours = read_contours(puzzle)
             if regime_of(contours) != regime:
                 continue
