@@ -17,6 +17,7 @@ from web import folder, puzzle_and_truth, zipped
 from jigsync.cli import main
 from jigsync.errors import OptionError
 from jigsync.web.limits import Limits
+from jigsync.web.serve import _address
 
 COMMAND = [sys.executable, "-m", "jigsync", "serve", "--port", "0"]
 
@@ -62,6 +63,20 @@ def test_wrong_addresses_are_one_sentence(capsys: pytest.CaptureFixture[str]) ->
     assert main(["serve", "--host", "203.0.113.7"]) == 2
     assert "cannot listen on 203.0.113.7:8765" in capsys.readouterr().err
     assert main(["serve", "--max-jobs", "0"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80/"),
+        ("0.0.0.0", "http://127.0.0.1:80/"),
+        ("::", "http://[::1]:80/"),
+        ("fe80::7", "http://[fe80::7]:80/"),
+        ("bench.example", "http://bench.example:80/"),
+    ],
+)
+def test_the_page_is_where_it_says(host: str, address: str) -> None:
+    assert _address(host, 80) == address
 
 
 @pytest.mark.parametrize("wrong", [{"pixels": 0}, {"upload_bytes": -1}, {"waiting_jobs": -1}])

@@ -23,6 +23,8 @@ from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
 from jigsync.placement import Solution
+from jigsync.solvers.base import Progress
+from jigsync.web.jobs import Job
 from jigsync.web.models import ProjectModel, SolutionModel, Step
 from jigsync.web.project import project_bytes
 
@@ -320,7 +322,14 @@ def shrunk(rgb: Any) -> Any:
     return np.asarray(small, dtype=float).ravel()
 
 
-def test_an_example_solved_and_cancelled(open_page: Open, picture: Picture) -> None:
+def test_an_example_solved_and_cancelled(open_page: Open, picture: Picture, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Job.watch
+
+    def slow_watch(job: Job, step: Progress) -> bool:
+        time.sleep(0.25)  # a solver that can be caught at work
+        return watch(job, step)
+
+    monkeypatch.setattr(Job, "watch", slow_watch)
     page = open_page(color_scheme="dark")
     page.click("#example")
     page.wait_for_selector("#bench:not([hidden])")

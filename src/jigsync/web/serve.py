@@ -92,4 +92,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _address(host: str, port: int) -> str:
+    """Where a browser on this machine finds it."""
+    if _is_address(host) and (given := ipaddress.ip_address(host)).is_unspecified:
+        host = "127.0.0.1" if given.version == 4 else "::1"
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
