@@ -46,7 +46,7 @@ def test_what_stands_in_the_cell_is_listed_as_it_stands() -> None:
 
 def test_a_cell_without_neighbours_tells_nothing() -> None:
     placement = {name: Placed(None, None, 0) for name in PUZZLE.ids}
-    found = jigsync.candidates(PUZZLE, Solution("partial", "", Grid(2, 3), placement), 0, 0)
+    found = jigsync.candidates(PUZZLE, Solution("partial", "", Grid(3, 3), placement), 1, 1)
     assert {round(c.probability * 24, 6) for c in found} == {1.0}
     assert {c.score for c in found} == {0.0}
 

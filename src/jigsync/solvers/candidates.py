@@ -1,9 +1,10 @@
 """Which fragments could stand in a cell, given what stands around it.
 
     score(i, k) = sum over the cell's placed neighbours j != i of score[side_at(i, k, b), side_at(j, k_j, b + 2)]
+                + sum over the bearings b that lead out of the grid of border[side_at(i, k, b)]
     p(i, k)     = exp score(i, k) / sum over all fragments and turns of the same
 
-where b is the bearing from the cell to j. With no neighbour all are equally likely.
+where b is the bearing from the cell to j. A cell within the grid that has no neighbour tells nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from jigsync.measure.measurements import Measurements
 from jigsync.measure.sides import side_at
 from jigsync.placement import Placed
 from jigsync.puzzle import Grid
-from jigsync.solvers.energy import score_pairs
+from jigsync.solvers.energy import border_scores, score_pairs
 
 
 class Candidate(NamedTuple):
@@ -44,11 +45,14 @@ def candidates_for(
     i, k = (part.ravel() for part in np.indices((n, z4.ORDER)))
     for bearing in range(z4.ORDER):
         d_row, d_col = z4.bearing_offset(bearing)
+        ours = z4.ORDER * i + (bearing - k) % z4.ORDER
+        if not grid.contains(cell[0] + d_row, cell[1] + d_col):
+            total += border_scores(scores)[ours].reshape(n, z4.ORDER)
+            continue
         neighbour = at.get((cell[0] + d_row, cell[1] + d_col))
         if neighbour is None:
             continue
         j, turns = neighbour
-        ours = z4.ORDER * i + (bearing - k) % z4.ORDER
         theirs = np.full_like(ours, side_at(j, turns, bearing + 2))
         found = score_pairs(scores, ours, theirs).reshape(n, z4.ORDER)
         found[j] = 0.0  # a fragment cannot be its own neighbour: moving it leaves its cell empty

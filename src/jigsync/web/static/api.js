@@ -56,7 +56,10 @@ export function follow(job, seen) {
       if (failures < 4 && stream.readyState !== EventSource.CLOSED) return;
       stream.close();
       get(`/api/jobs/${job}`).then(
-        (last) => (["waiting", "running"].includes(last.state) ? follow(job, seen).then(resolve, reject) : resolve(last)),
+        (last) => {
+          if (["waiting", "running"].includes(last.state)) follow(job, seen).then(resolve, reject);
+          else resolve(last);
+        },
         reject,
       );
     };

@@ -5,7 +5,10 @@ import { box, make, pictureOf, transformOf } from "./stage.js";
 import { degrees, isPlaced, moveFragment, occupant, placed } from "./state.js";
 
 const $ = (id) => document.getElementById(id);
-const percent = (p) => (p >= 0.995 ? ">\u00a099\u00a0%" : p < 0.005 ? "<\u00a01\u00a0%" : `${Math.round(100 * p)}\u00a0%`);
+const percent = (p) => {
+  const words = p >= 0.995 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`;
+  return words.replaceAll(" ", "\u00a0");
+};
 
 export class Comparer {
   constructor(decided) {

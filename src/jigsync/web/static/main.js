@@ -6,7 +6,8 @@ import { Cutter } from "./cutter.js";
 import { chosen, formOf, listenForDrops } from "./intake.js";
 import { Panels } from "./panels.js";
 import { Stage } from "./stage.js";
-import { CLOCKWISE, COUNTER, History, isPlaced, moveFragment, placed, toggleBelonging, togglePin, toTray, turnFragment, wishes } from "./state.js";
+import { CLOCKWISE, COUNTER, History, isPlaced, moveFragment, placed } from "./state.js";
+import { toggleBelonging, togglePin, toTray, turnFragment, wishes } from "./state.js";
 
 const $ = (id) => document.getElementById(id);
 const STORED = "jigsync-workbench";
@@ -32,7 +33,8 @@ class Workbench {
 
   // Nobody loses an afternoon's work by a slip of the mouse.
   mayReplace() {
-    return !this.puzzle || this.history.steps.length < 2 || confirm("Put away what is on the table? A project file keeps it.");
+    if (!this.puzzle || this.history.steps.length < 2) return true;
+    return confirm("Put away what is on the table? A project file keeps it.");
   }
 
   async take(files) {
@@ -43,7 +45,8 @@ class Workbench {
       this.open(puzzle);
     } catch (error) {
       const single = files.length === 1 && /shows one fragment|plain background/.test(error.message);
-      this.panels.fail(error.message, single && { text: "Cut it instead", action: () => this.cutter.open(files[0].file) });
+      const offer = { text: "Cut it instead", action: () => this.cutter.open(files[0].file) };
+      this.panels.fail(error.message, single ? offer : null);
     }
     this.panels.busy("");
   }
@@ -227,8 +230,9 @@ class Workbench {
     } else if (spot.row === undefined) {
       const other = spot.tray && spot.tray !== id ? spot.tray : null;
       const at = placed(this.step, id);
-      if (other && at.row != null) this.decide(moveFragment(this.step, other, at.row, at.col), `${other} is here now, and pinned.`, other);
-      else this.decide(toTray(this.step, id), `${id} is taken off.`, id);
+      if (other && at.row != null) {
+        this.decide(moveFragment(this.step, other, at.row, at.col), `${other} is here now, and pinned.`, other);
+      } else this.decide(toTray(this.step, id), `${id} is taken off.`, id);
     } else {
       const words = `${id} is in row ${spot.row + 1}, column ${spot.col + 1} now, and pinned.`;
       this.decide(moveFragment(this.step, id, spot.row, spot.col), words, id);
@@ -347,7 +351,7 @@ class Workbench {
   }
 
   key(event) {
-    if (!this.puzzle || document.querySelector("dialog[open]") || event.target.matches("input, select, textarea")) return;
+    if (!this.puzzle || document.querySelector("dialog[open]") || event.target.matches("input")) return;
     const letter = event.key.toLowerCase();
     if (event.ctrlKey || event.metaKey) {
       if (letter === "z") this.travel(event.shiftKey ? "redo" : "undo");

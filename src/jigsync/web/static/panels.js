@@ -75,7 +75,8 @@ export class Panels {
     $("title").textContent = `${puzzle.name} · ${count} fragments`;
     $("advice").hidden = fillsAGrid(count);
     $("advice").textContent =
-      `${count} fragments fill no grid of a usual shape. If some are missing, say how many rows and columns there were, for example 4x6.`;
+      `${count} fragments fill no grid of a usual shape. ` +
+      "If some are missing, say how many rows and columns there were, for example 4x6.";
     $("notes").hidden = !puzzle.notes.length;
     $("notes-list").replaceChildren(
       ...puzzle.notes.map((note) => {
@@ -157,9 +158,10 @@ export class Panels {
   gauge(step) {
     const p = step.solution.gauge.probabilities ?? [0.25, 0.25, 0.25, 0.25];
     const even = Math.max(...p) - Math.min(...p.filter((v) => v > 0)) < 1e-6 && p.filter((v) => v > 0).length > 1;
-    if (step.pinned.length && p[0] === 1) $("gauge-text").textContent = "Your pins decide it. Turn it all the same if you like.";
-    else if (even) $("gauge-text").textContent = "Undetermined: nothing measured tells. Choose what looks right.";
-    else $("gauge-text").textContent = "The likeliest way up comes first.";
+    let words = "The likeliest way up comes first.";
+    if (step.pinned.length && p[0] === 1) words = "Your pins decide it. Turn it all the same if you like.";
+    else if (even) words = "Undetermined: nothing measured tells. Choose what looks right.";
+    $("gauge-text").textContent = words;
     const { grid, fragments } = step.solution;
     const key = JSON.stringify([grid, Object.values(fragments).map((f) => [f.row, f.col, f.turns])]);
     if (key !== this.drawn) {
@@ -242,7 +244,8 @@ export class Panels {
     else if (job.state === "cancelled") verdict.textContent = job.reason;
     else {
       const count = Object.values(fragments).filter((p) => p.row != null).length;
-      verdict.textContent = `${count} fragments in a ${grid[0]} × ${grid[1]} grid, after ${took}. ${job.reason}`.trim();
+      const done = `${count} fragments in a ${grid[0]} × ${grid[1]} grid, after ${took}.`;
+      verdict.textContent = `${done} ${job.reason}`.trim();
     }
     this.say(verdict.textContent);
   }

@@ -86,7 +86,8 @@ export class Stage {
       const used = Math.min(cols, waiting.length);
       const left = (this.width - used * slot) / 2;
       waiting.forEach((id, k) => {
-        out.tray.slots.set(id, { left: left + (k % cols) * slot, top: first + Math.floor(k / cols) * slot, size: slot });
+        const [across, down] = [k % cols, Math.floor(k / cols)];
+        out.tray.slots.set(id, { left: left + across * slot, top: first + down * slot, size: slot });
       });
       bottom = first + Math.ceil(waiting.length / cols) * slot + 12;
     }
