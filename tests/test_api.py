@@ -332,7 +332,7 @@ def test_misuse_is_refused_in_one_sentence() -> None:
     first = puzzle.ids[0]
     cases: list[tuple[dict[str, object], str]] = [
         ({"solver": "magic"}, "no solver 'magic'; the solvers are jigsync"),
-        ({"measurer": "magic"}, "no measurer 'magic'; the measurers are boundary"),
+        ({"measurer": "magic"}, "no measurer 'magic'; the measurers are learned"),
         ({"grid": (2, 3, 4)}, r"'grid' must be 5, '4x6' or \(4, 6\). Got \(2, 3, 4\)"),
         ({"grid": 2.5}, r"'grid' must be 5, '4x6' or \(4, 6\). Got 2.5"),
         ({"grid": "2y3"}, "'grid' of the puzzle must be a number such as 5 or rows x cols"),

@@ -47,7 +47,7 @@ def test_the_registry_makes_measurers_that_say_their_name(name: str) -> None:
 
 
 def test_an_unknown_measurer_is_refused_with_the_names() -> None:
-    with pytest.raises(OptionError, match=r"no measurer 'mgcc'; the measurers are boundary, mgc, "):
+    with pytest.raises(OptionError, match=r"no measurer 'mgcc'; the measurers are learned, boundary, "):
         registry.get("mgcc")
 
 

@@ -18,7 +18,7 @@ def bench_squares(
     ] = None,
     erode: Annotated[int, typer.Option(help="Pixels cut from every side of every square.")] = 0,
     solver: Annotated[str, typer.Option(help="See `jigsync solvers`.")] = "jigsync",
-    measurer: Annotated[str | None, typer.Option(help="See `jigsync solve`.", show_default="boundary")] = None,
+    measurer: Annotated[str | None, typer.Option(help="See `jigsync solve`.", show_default="learned")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pictures.")] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds a picture.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of turns, shuffle and search.")] = 0,

@@ -43,7 +43,7 @@ def eval(
         "jigsync"
     ),
     measurers: Annotated[
-        str | None, typer.Option(help="Every solver runs with each of them.", show_default="boundary")
+        str | None, typer.Option(help="Every solver runs with each of them.", show_default="learned")
     ] = None,
     weights: Annotated[
         Path | None, typer.Option(help="For measurers that take some, instead of their own.", metavar="FILE")

@@ -26,7 +26,7 @@ def solve(
     ] = None,
     solver: Annotated[str, typer.Option(help="See `jigsync solvers`.")] = "jigsync",
     measurer: Annotated[
-        str | None, typer.Option(help="boundary, mgc, seam or silhouette.", show_default="boundary")
+        str | None, typer.Option(help="learned, boundary, matcher, mgc, seam or silhouette.", show_default="learned")
     ] = None,
     weights: Annotated[
         Path | None, typer.Option(help="ONNX file of another trained matcher.", metavar="FILE", show_default="shipped")

@@ -8,18 +8,18 @@ from typing import Final
 from jigsync.errors import OptionError
 from jigsync.measure.measurements import Measurer
 
-DEFAULT: Final = "boundary"
+DEFAULT: Final = "learned"
 
 _REGISTRY: Final[dict[str, tuple[str, str]]] = {
-    "boundary": ("jigsync.measure.boundary:Boundary", "all boundary cues along the contour, calibrated; the default"),
+    "learned": ("jigsync.measure.learned:Learned", "the trained matcher beside all boundary cues; the default"),
+    "boundary": ("jigsync.measure.boundary:Boundary", "all boundary cues along the contour, calibrated; training-free"),
+    "matcher": ("jigsync.measure.learned:Learned", "the trained matcher alone, without the other boundary cues"),
     "mgc": ("jigsync.measure.boundary:Boundary", "Mahalanobis gradient compatibility (Gallagher 2012)"),
     "seam": ("jigsync.measure.boundary:Boundary", "Lab distance of a band of 20 % of the cell"),
     "silhouette": ("jigsync.measure.boundary:Boundary", "fit of the two contours, no colour"),
     "content": ("jigsync.measure.content:Content", "frozen features of whole fragments; needs the extra 'content'"),
     "content-band": ("jigsync.measure.content:Content", "frozen features of the band along the contour; likewise"),
     "seam+content": ("jigsync.measure.content:Content", "seam and content-band together; likewise"),
-    "learned": ("jigsync.measure.learned:Learned", "the trained matcher beside all boundary cues"),
-    "matcher": ("jigsync.measure.learned:Learned", "the trained matcher alone, without the other boundary cues"),
 }
 """name -> ("module:attribute", one line); the attribute is called with the name."""
 
