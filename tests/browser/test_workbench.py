@@ -22,13 +22,14 @@ from jigsync.io.images import png_bytes, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
-from jigsync.placement import Solution
+from jigsync.placement import Gauge, Solution
 from jigsync.solvers.base import Progress
 from jigsync.web.jobs import Job
 from jigsync.web.models import ProjectModel, SolutionModel, Step
 from jigsync.web.project import project_bytes
 
 PUZZLE, TRUTH = puzzle_and_truth()
+UNKNOWN = Gauge()
 Open = Callable[..., Any]
 Picture = Callable[..., None]
 
@@ -67,9 +68,9 @@ def dropped_and_solved(page: Any) -> None:
     solve(page)
 
 
-def opened_solved(page: Any) -> None:
+def opened_solved(page: Any, gauge: Gauge = UNKNOWN) -> None:
     """A project whose puzzle is solved already."""
-    solution = SolutionModel.model_validate(solution_json(Solution("ok", "", TRUTH.grid, TRUTH.placement)))
+    solution = SolutionModel.model_validate(solution_json(Solution("ok", "", TRUTH.grid, TRUTH.placement, gauge)))
     project = ProjectModel(name="chelsea", steps=[Step(solution=solution)])
     drop(page, "solved.zip", project_bytes(PUZZLE, project))
     page.wait_for_selector("[role=gridcell]")
@@ -230,17 +231,26 @@ def test_two_candidates_are_compared(open_page: Open, picture: Picture) -> None:
 
 def test_the_four_gauges(open_page: Open) -> None:
     page = open_page()
-    opened_solved(page)
+    opened_solved(page, Gauge(0, (0.7, 0.05, 0.15, 0.1)))
+    assert shares(page) == [70, 5, 15, 10]
+    assert page.text_content("#gauge-text") == "How likely each way up is; the first is as shown."
     start = names(page)
     seen = [start]
     for _ in range(3):
         page.click("#gauge-choices button:nth-child(2)")
         wait_for(page, "before => document.querySelector('[role=gridcell]').ariaLabel !== before", seen[-1][0])
         seen.append(names(page))
+        assert shares(page)[-len(seen) + 1] == 70, "each picture keeps its probability"
     assert len({tuple(one) for one in seen}) == 4
     page.click("#gauge-choices button:nth-child(2)")
     wait_for(page, "before => document.querySelector('[role=gridcell]').ariaLabel === before", start[0])
     assert names(page) == start
+    assert shares(page) == [70, 5, 15, 10]
+
+
+def shares(page: Any) -> list[int]:
+    """What the page says of the four ways up, in percent."""
+    return [int(button.inner_text().split()[0]) for button in page.locator("#gauge-choices button").all()]
 
 
 def test_a_project_opens_in_the_same_state(open_page: Open, server: Any) -> None:

@@ -158,7 +158,7 @@ export class Panels {
   gauge(step) {
     const p = step.solution.gauge.probabilities ?? [0.25, 0.25, 0.25, 0.25];
     const even = Math.max(...p) - Math.min(...p.filter((v) => v > 0)) < 1e-6 && p.filter((v) => v > 0).length > 1;
-    let words = "The likeliest way up comes first.";
+    let words = "How likely each way up is; the first is as shown.";
     if (step.pinned.length && p[0] === 1) words = "Your pins decide it. Turn it all the same if you like.";
     else if (even) words = "Undetermined: nothing measured tells. Choose what looks right.";
     $("gauge-text").textContent = words;
