@@ -149,3 +149,16 @@ def test_links_beat_the_first_choice() -> None:
     assert linked > first + 0.2
     assert (np.diff(link, axis=1)[side[:, 1:] >= 0] <= 0).all()
     assert link.max() <= 0
+
+
+@pytest.mark.parametrize(("down", "right"), [(2, 0), (0, 3), (3, 5)])
+def test_a_picture_that_went_round_slides_back(down: int, right: int) -> None:
+    grid = Grid(5, 7)
+    planted = plant(grid, 0.9, np.random.default_rng(5))
+    row, col = np.divmod(planted.slots, grid.cols)
+    gone_round = poses_of((row + down) % grid.rows * grid.cols + (col + right) % grid.cols, planted.turns)
+    problem = CompiledProblem(planted.scores, grid)
+    poses, report = problem.run(0, Plan(), gone_round)
+    true = poses_of(planted.slots, planted.turns)
+    np.testing.assert_array_equal(poses, true)
+    assert report.energy == pytest.approx(problem.energy(true), abs=1e-3)

@@ -144,6 +144,7 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
         if (plan->grow) ok = grow_often(st, plan->grow, plan->noise);
         fill_holes(st);
         restart_from_here(st);
+        slide_whole(st);
         report->finished = 1;
         float work = remaining_work(st);
         if (plan->melt && work >= 1.0f) {
@@ -154,6 +155,7 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
         int rounds = (int)ceilf(work * (float)plan->rounds);
         if (ok && moves) report->finished = anneal(st, &c, moves, plan->hot * p->melting, plan->cold * p->melting);
         return_to_best(st);
+        slide_whole(st);
         if (ok && report->finished && rounds)
             report->finished = search_neighbourhoods(st, w, &c, rounds, plan->lns * p->melting);
         return_to_best(st);

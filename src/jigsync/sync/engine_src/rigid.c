@@ -191,3 +191,20 @@ static int move_whole(State *st, float t) {
     m.to_col = by * p->d_col[b];
     return propose_rigid(st, rectangle(st, 0, 0, p->rows, p->cols), &m, t);
 }
+
+/* Everything moves along one axis by whatever number of steps is best, in a circle. A picture whose first columns found
+ * their place beyond the last ones is far from right by single steps, and neither half can move without the other. */
+static void slide_whole(State *st) {
+    const Problem *p = st->p;
+    if (p->n_pinned) return;
+    for (int axis = 0; axis < 2; axis++)
+        for (int by = 1; by < (axis ? p->cols : p->rows); by++) {
+            for (int slot = 0; slot < p->slots; slot++) {
+                int row = slot / p->cols, col = slot % p->cols;
+                int to = axis ? row * p->cols + (col + by) % p->cols : (row + by) % p->rows * p->cols + col;
+                Change c = {p->slot_cell[to], st->code[p->slot_cell[slot]]};
+                st->change[slot] = c;
+            }
+            propose_changes(st, st->change, p->slots, 0.0f);
+        }
+}
