@@ -12,6 +12,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -34,7 +35,6 @@ TIGHT = Limits(
     waiting_jobs=1,
     puzzles=4,
     json_bytes=300_000,
-    unwatched_seconds=0.6,
     idle_seconds=1000,
     silent_seconds=0.5,
 )
@@ -288,7 +288,14 @@ def test_too_many_jobs_are_refused(tight: Server) -> None:
     assert tight.post(f"/api/puzzles/{puzzle}/jobs", {}).status_code == 202
 
 
-def test_jobs_that_nobody_waits_for_make_room(tight: Server) -> None:
+@pytest.fixture
+def impatient() -> Iterator[Server]:
+    with serving(replace(TIGHT, unwatched_seconds=0.6)) as running:
+        yield running
+
+
+def test_jobs_that_nobody_waits_for_make_room(impatient: Server) -> None:
+    tight = impatient
     puzzle = tight.upload({"x.zip": DROP}).json()["id"]
     held = tight.app.state.bench.puzzles.get(puzzle)
     with held._measuring:

@@ -11,6 +11,7 @@ One ONNX file holds both networks (learn/matcher.py has the mathematics). It tak
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -62,6 +63,8 @@ class MatcherModel:
 
     def __init__(self, data: bytes, name: str) -> None:
         """Args: the file's bytes, and how messages call it."""
+        # Its official builds report their use to Microsoft unless they are told not to before they are loaded.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         try:
             import onnxruntime
         except ImportError as error:
