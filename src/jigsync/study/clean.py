@@ -1,4 +1,4 @@
-"""Study `clean`: clean, turned puzzles with the default solver and measurer, the grid unknown.
+"""Study `clean`: clean, turned puzzles with the default solver, nothing learned, the grid unknown.
 
 AA+rot in the best of the four gauges: boundary cues say nothing about which side is up. Pictures are grouped by their
 kind when a `manifest.csv` with the columns file and kind lies beside their folder.
@@ -34,6 +34,7 @@ SIZES: Final = ((3, 128), (5, 128), (10, 64))
 PICTURES: Final = 24
 """Taken from a folder unless --full; evenly spaced."""
 GOAL: Final = 0.98
+MEASURER: Final = "boundary"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def run_task(task: Task) -> dict[str, Any]:
     options = CutOptions(Grid(task.n, task.n), task.cell)
     puzzle, truth = cut_picture(read_rgb(task.picture), options, task.seed, name=f"The picture '{task.picture}'")
     start = time.perf_counter()
-    solution = solve(puzzle, seed=task.seed % 2**31, threads=task.threads)
+    solution = solve(puzzle, measurer=MEASURER, seed=task.seed % 2**31, threads=task.threads)
     seconds = time.perf_counter() - start
     scores = score(solution, truth).best4
     return {
@@ -102,7 +103,7 @@ def run_pictures(
     ]
     return StudyResult(
         name="clean",
-        title="clean turned puzzles, default solver, grid unknown: AA+rot, best of four gauges",
+        title="clean turned puzzles, nothing learned, grid unknown: AA+rot, best of four gauges",
         rows=rows,
         compared=[_compare(*group) for group in groups],
         verdict=_verdict(groups),

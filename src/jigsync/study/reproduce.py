@@ -25,7 +25,7 @@ STUDIES: Final[dict[str, str]] = {
     "crossover": "seam against content over shape and erosion, read two ways",
     "procedural": "is there nothing to find in 1/f^beta noise?",
     "reliability": "how often fragments are right, by the confidence of the default solver",
-    "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, default solver, grid unknown",
+    "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, nothing learned, grid unknown",
 }
 """name -> one line; a study is the function `run` of the module jigsync.study.<name>."""
 
