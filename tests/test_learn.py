@@ -25,7 +25,7 @@ from jigsync.learn import checkpoint, loop  # noqa: E402
 from jigsync.learn.chunks import SIZE, Chunks, make_chunk  # noqa: E402
 from jigsync.learn.export import check_golden, export_matcher, golden_path  # noqa: E402
 from jigsync.learn.loop import LoopOptions, Report, train  # noqa: E402
-from jigsync.learn.matcher import Matcher, hardest, side_logits  # noqa: E402
+from jigsync.learn.matcher import HARD, Matcher, hardest, side_logits  # noqa: E402
 from jigsync.learn.matcher_data import augmented  # noqa: E402
 from jigsync.learn.mixture import MIXTURE, draw_puzzle, pictures_of  # noqa: E402
 from jigsync.measure.matcher import load_matcher  # noqa: E402
@@ -78,9 +78,7 @@ def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
         pictures_of([tmp_path])
 
 
-def test_workers_and_files_change_nothing(
-    task: QuickTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_and_files_change_nothing(task: QuickTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jigsync.learn.chunks.AHEAD", 1)
     alone, helped = Chunks(task.data(0), tmp_path / "a", 0), Chunks(task.data(0), tmp_path / "b", 1)
     for first, last in ((0, 0), (0, 1), (1, 2)):
@@ -121,14 +119,11 @@ def test_scores_are_symmetric_and_know_no_batch() -> None:
     torch.testing.assert_close(matcher.encoder(strips[3:4])[2], none[3:4])
 
 
-def test_the_true_side_is_among_the_hardest() -> None:
-    logits = torch.randn(3, 40)
-    partner = torch.tensor([17, -1, 4])
-    found = hardest(logits, partner)
-    assert found[0, 0] == 17
-    assert found[2, 0] == 4
-    assert found[1, 0] == logits[1].argmax()
-    assert all(len(set(row.tolist())) == len(row) for row in found)
+def test_the_true_side_is_re_ranked_where_it_is_likely_enough() -> None:
+    logits = torch.arange(40.0).repeat(3, 1)
+    found, target = hardest(logits, torch.tensor([37, -1, 4]))
+    assert found[0].tolist() == list(range(39, 39 - HARD, -1))
+    assert target.tolist() == [2, HARD, -1]
 
 
 def test_a_run_leaves_its_files(run: Path) -> None:

@@ -129,8 +129,8 @@ class Ranker(nn.Module):
         return score.squeeze(1)
 
 
-HARD: Final = 7
-"""Candidates of the re-ranker in training, the true one among them."""
+HARD: Final = 10
+"""Candidates of a side that are re-ranked in training."""
 
 
 @dataclass(frozen=True)
@@ -158,13 +158,18 @@ def side_logits(left: Tensor, right: Tensor) -> Tensor:
     return logits.masked_fill(fragment[:, None] == fragment, -torch.inf)
 
 
-def hardest(logits: Tensor, partner: Tensor) -> Tensor:
-    """The true side of each row, where it has one, then the likeliest others. Shapes: (R, S), (R,) -> (R, HARD)."""
-    others = logits.clone()
-    has = partner >= 0
-    rows = torch.arange(len(logits))
-    others[rows[has], partner[has]] = torch.inf
-    return others.topk(min(HARD, logits.shape[1] - 4), dim=1).indices
+def hardest(logits: Tensor, partner: Tensor) -> tuple[Tensor, Tensor]:
+    """The likeliest candidates of each row by S, and which is true: their number for none, -1 when it is missing.
+
+    The true side is not put among them by force: next to candidates that were chosen for a high S it would stand out by
+    a low one, and the re-ranker would learn to contradict S.
+
+    Shapes: (R, S), (R,) -> (R, K), (R,).
+    """
+    found = logits.topk(min(HARD, logits.shape[1] - 4), dim=1).indices
+    hit = found == partner[:, None]
+    target = torch.where(hit.any(dim=1), hit.int().argmax(dim=1), -1)
+    return found, torch.where(partner >= 0, target, found.shape[1])
 
 
 class Matcher(nn.Module):
@@ -183,8 +188,8 @@ class Matcher(nn.Module):
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Mean loss of a batch of puzzles, and what to log. The loss is inside forward so that it can be distributed.
 
-        encode: -log p(true | s) over all candidates by S alone; rank: by S + C over the true one, HARD others that S
-        finds likeliest, and none.
+        encode: -log p(true | s) over all candidates by S alone; rank: by S + C over the HARD candidates that S finds
+        likeliest, and none, of the sides whose true one is among them.
         """
         left, right, none, ahead, across = self.encoder(batch.strips)
         totals: dict[str, list[Tensor]] = {"encode": [], "top1": [], "rank": [], "ranked": []}
@@ -199,12 +204,13 @@ class Matcher(nn.Module):
             full = torch.cat([logits, none[sides, None]], dim=1)
             totals["encode"].append(nn.functional.cross_entropy(full, target, reduction="none"))
             totals["top1"].append((logits.argmax(dim=1) == partner)[partner >= 0].float())
-            candidates = hardest(logits.detach()[chosen], partner[chosen])
+            candidates, target = hardest(logits.detach()[chosen], partner[chosen])
+            told = target >= 0
+            chosen, candidates, target = chosen[told], candidates[told], target[told]
             s, t = chosen.repeat_interleave(candidates.shape[1]) + start, candidates.flatten() + start
             ranked = self.rank(ahead, across, s, t).view_as(candidates) + logits[chosen].gather(1, candidates)
             full = torch.cat([ranked, none[chosen + start, None]], dim=1)
-            target = torch.where(partner[chosen] >= 0, 0, candidates.shape[1])
             totals["rank"].append(nn.functional.cross_entropy(full, target, reduction="none"))
             totals["ranked"].append((full.argmax(dim=1) == target).float())
-        means = {name: torch.cat(parts).mean() for name, parts in totals.items()}
+        means = {name: (all_of := torch.cat(parts)).sum() / max(1, len(all_of)) for name, parts in totals.items()}
         return means["encode"] + means["rank"], means
