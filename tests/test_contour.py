@@ -235,7 +235,9 @@ def test_straight_sides_are_told_from_curved_ones() -> None:
 
 def test_a_straight_side_is_smoother_than_a_curved_one() -> None:
     """The picture's edge is cut straight: of a curved puzzle, sides without a neighbour are the smooth ones."""
-    puzzle, truth = cut_picture(read_rgb(picture("coffee")), CutOptions(Grid(3, 4), cell=64, damage=Damage(shape=16)), 3)
+    puzzle, truth = cut_picture(
+        read_rgb(picture("coffee")), CutOptions(Grid(3, 4), cell=64, damage=Damage(shape=16)), 3
+    )
     own = read_contours(puzzle).own_features
     outer = touching(truth.placement, puzzle.ids) < 0
     assert own.shape == (48, 3)

@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "placement": {"errors", "z4", "pose", "puzzle"},
     "truth": VALUES,
     "data": {"errors"},
+    "weights": set(),
     "io": VALUES | {"truth"},
     "scan": VALUES | {"io"},
     "sweep": VALUES | {"truth", "io"},

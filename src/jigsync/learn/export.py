@@ -67,7 +67,7 @@ def export_matcher(run: Path, out: Path, card: dict[str, Any]) -> float:
         raise JigsyncError(f"ONNX and torch differ by {difference:.3g}, more than {TOLERANCE:g}: nothing is written.")
     write_bytes(out, data)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **golden)
+    np.savez_compressed(buffer, allow_pickle=False, **golden)
     write_bytes(golden_path(out), buffer.getvalue())
     sizes = sum(p.numel() for p in matcher.parameters())
     made = {

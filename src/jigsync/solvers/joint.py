@@ -4,8 +4,8 @@
 
 An unknown grid is decided by the energy: scores are log-ratios against "not neighbours", so a grid with more right
 neighbours wins over one with fewer. Four fragments say little about that, so long grids are a little less likely
-beforehand: log p(grid) = - log(rows / cols)^2 / (2 ASPECT^2) + const. Many factorizations climb a ladder: all of them with little effort, those that
-come near the best one with more and then with all of it.
+beforehand: log p(grid) = - log(rows / cols)^2 / (2 ASPECT^2) + const. Many factorizations climb a ladder: all of them
+with little effort, those that come near the best one with more and then with all of it.
 """
 
 from __future__ import annotations
