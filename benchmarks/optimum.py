@@ -33,7 +33,7 @@ def main() -> None:
     seconds = {"jigsync": 0.0, "proof": 0.0}
     for k in range(args.puzzles):
         puzzle, _ = cut_picture(read_rgb(pictures[k % len(pictures)]), options, k)
-        measurements = registry.get(registry.DEFAULT).measure(puzzle)
+        measurements = registry.get("boundary").measure(puzzle)
         request = base.SolveRequest(puzzle.ids, measurements, grid=Grid(3, 3), upright=args.upright)
         start = time.perf_counter()
         ours = base.get("jigsync").solve(request)
