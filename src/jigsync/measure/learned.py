@@ -49,7 +49,7 @@ MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "matcher": {"flush": boundary.MEASURERS["boundary"]["flush"], "gapped": (COST,), "damaged": (COST,)},
 }
 """Measurer -> regime -> its costs. Squares that fill their cells need no network: pixels across the seam agree."""
-TOP: Final = 12
+TOP: Final = 6
 """Candidates of a side that are re-ranked."""
 ALL_SIDES: Final = 64
 """Up to so many sides all pairs are re-ranked."""
