@@ -71,7 +71,7 @@ def dense_features(log_cost: Sequence[Matrix], stats: Sequence[RowStats]) -> NDA
 def dense_log_p(
     log_cost: Sequence[Matrix], stats: Sequence[RowStats], calibration: Calibration, own: NDArray[np.float32]
 ) -> tuple[Matrix, Matrix]:
-    """log p(s touches t) of all pairs of sides, and log p(s touches nothing). Shapes: -> (4N, 4N), symmetric; (4N,)."""
+    """log p(s touches t) of all pairs of sides, and `_on_border`. Shapes: -> (4N, 4N), symmetric; (4N,)."""
     logits = _logits(log_cost, slice(0, len(log_cost[0])), stats, calibration)
     none = calibration.no_neighbour(own)
     normaliser = log_normaliser(logits, none)
@@ -81,7 +81,16 @@ def dense_log_p(
     mass = np.exp(log_p).reshape(n, z4.ORDER, n, z4.ORDER).sum(axis=(1, 3))
     mass = np.maximum(mass, mass.T)  # which differ by rounding
     log_p -= np.repeat(np.repeat(_excess(mass), z4.ORDER, axis=0), z4.ORDER, axis=1)
-    return np.asarray(log_p), np.asarray(none - normaliser)
+    return np.asarray(log_p), _on_border(none)
+
+
+def _on_border(none: Matrix) -> Matrix:
+    """log p(a side lies on the picture's border) by what the side alone tells, up to a common factor of the odds.
+
+    What its candidates tell is in their scores already. Counted twice, it drives the blank sides of a plain backdrop,
+    of which none has a partner of its own, out to the border. Shapes: (4N,) -> (4N,).
+    """
+    return np.asarray(-np.logaddexp(np.float32(0), -none), dtype=np.float32)
 
 
 def _excess(mass: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -147,7 +156,7 @@ def _sparse(puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration, own
         normaliser[block] = log_normaliser(logits, none[block])
         cols[block] = np.argpartition(logits, sides - top, axis=1)[:, sides - top :]
         kept[block] = np.take_along_axis(logits, cols[block], axis=1)
-    return _listed(puzzle, cols, kept, normaliser, none - normaliser)
+    return _listed(puzzle, cols, kept, normaliser, _on_border(none))
 
 
 def _listed(
