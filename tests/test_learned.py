@@ -131,8 +131,7 @@ def test_large_puzzles_are_measured_in_blocks(measured: Measurements, monkeypatc
     np.testing.assert_allclose(listed[rows, best.argmax(axis=1)], dense[rows, best.argmax(axis=1)], atol=0.05)
 
 
-def test_blocks_of_the_cost_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learned, "ALL_SIDES", 0)  # only the likeliest candidates are re-ranked
+def test_blocks_of_the_cost_fit_together() -> None:
     puzzle = cut(*WORN)[0]
     cost = Matched(load_matcher(), read_strips(puzzle, 64.0))
     sides = 4 * len(puzzle)

@@ -51,8 +51,6 @@ MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """Measurer -> regime -> its costs. Squares that fill their cells need no network: pixels across the seam agree."""
 TOP: Final = 6
 """Candidates of a side that are re-ranked."""
-ALL_SIDES: Final = 64
-"""Up to so many sides all pairs are re-ranked."""
 LOW: Final = 0.1
 """The quantile of C that counts for candidates that are not re-ranked."""
 LIMIT: Final = 80.0
@@ -67,7 +65,7 @@ class Matched:
     def __init__(self, model: MatcherModel, strips: NDArray[np.uint8]) -> None:
         self._codes = model.encode(prepared(strips))
         sides = len(strips)
-        top = min(sides if sides <= ALL_SIDES else TOP, sides - z4.ORDER)
+        top = min(TOP, sides - z4.ORDER)
         best, median = _candidates(self._codes, top)
         s, t = _pairs(best)
         score = model.rank(self._codes, s, t)
