@@ -219,6 +219,9 @@ def test_clean_goal_leaves_met_flat_apart() -> None:
     good = clean.bootstrap_mean([1.0], np.random.default_rng(0))
     assert "reached in every group" in clean._verdict([(3, "met-flat", bad, rows), (3, "met", good, rows)])
     assert "missed by 3 x 3 met (50.0 %)" in clean._verdict([(3, "met", bad, rows)])
+    two = clean.bootstrap_mean([1.0, 1.0], np.random.default_rng(0))
+    said = clean._verdict([(3, "met", bad, rows), (3, "art", two, rows), (3, "met-flat", bad, rows)])
+    assert "All of them together: 3 x 3 83.3 %." in said
 
 
 # ------------------------------------------------------------------------------------------------ files, command

@@ -128,12 +128,19 @@ def _compare(n: int, kind: str, aa: Interval, rows: Sequence[dict[str, Any]]) ->
 def _verdict(groups: Sequence[Group]) -> str:
     ordinary = [group for group in groups if group[1] != "met-flat"]
     short = [f"{n} x {n} {kind} ({100 * aa.estimate:.1f} %)" for n, kind, aa, _ in ordinary if aa.estimate < GOAL]
+    together = ", ".join(f"{n} x {n} {100 * _mean(ordinary, n):.1f} %" for n in dict.fromkeys(g[0] for g in ordinary))
     rest = " met-flat (objects on a plain backdrop, whose blank fragments are truly ambiguous) is reported apart."
     return (
-        f"The goal is a mean AA+rot of at least {100 * GOAL:.0f} % on ordinary pictures:"
+        f"The goal is a mean AA+rot of at least {100 * GOAL:.0f} % on ordinary pictures."
+        f" All of them together: {together}. By kind:"
         f" {'reached in every group.' if not short else 'missed by ' + ', '.join(short) + '.'}"
         f"{rest if len(ordinary) < len(groups) else ''} Not a study of the paper's: it has no such table."
     )
+
+
+def _mean(groups: Sequence[Group], n: int) -> float:
+    """Mean AA+rot over all pictures of the groups of one size."""
+    return sum(aa.estimate * aa.n for m, _, aa, _ in groups if m == n) / sum(aa.n for m, _, aa, _ in groups if m == n)
 
 
 def _plot(groups: Sequence[Group], path: Path) -> None:
