@@ -20,6 +20,7 @@ from PIL import Image
 from jigsync import cli, data
 from jigsync.errors import FormatError, InputError, MissingExtraError, OptionError
 from jigsync.io.files import read_jsonl
+from jigsync.measure import registry
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.measurements import Measurements
 from jigsync.placement import Placed, Solution
@@ -153,7 +154,7 @@ def test_gap(tmp_path: Path) -> None:
 
 
 def test_methods() -> None:
-    assert methods_of(["jigsync", "tree:mgc"], []) == (Method("jigsync", "boundary"), TREE)
+    assert methods_of(["jigsync", "tree:mgc"], []) == (Method("jigsync", registry.DEFAULT), TREE)
     crossed = methods_of(["greedy", "tree:mgc", "tree"], ["mgc", "seam"])
     assert [method.label for method in crossed] == ["greedy+mgc", "greedy+seam", "tree+mgc", "tree+seam"]
     with pytest.raises(OptionError, match="at least one solver"):
@@ -263,7 +264,7 @@ def test_measured_once_solved_by_all_and_never_twice(
         return measure(self, puzzle)
 
     monkeypatch.setattr(Boundary, "measure", counting)
-    methods = methods_of(["greedy", "jigsync", "tree:mgc"], [])
+    methods = methods_of(["greedy:boundary", "jigsync:boundary", "tree:mgc"], [])
     config = Config.of(methods)
     predict.predict(specs, config, tmp_path, 1, quiet)
     assert measured.count("boundary") == measured.count("mgc") == len(specs)
