@@ -79,12 +79,13 @@ def _report(out: Path, solution: Solution, scores: Scores) -> str:
         return f"{round(share * scores.fragments)} of {scores.fragments}"
 
     rows = [
-        ("fragments in the right cell", count(scores.model.aa)),
-        ("fragments in the right cell, the right way up", count(scores.model.aa_rot)),
-        ("neighbours side by side", f"{scores.model.sra:.0%}"),
+        ("put together right, whichever side is up", count(scores.best4.aa_rot)),
+        ("neighbours side by side", f"{scores.best4.sra:.0%}"),
+        ("right as it stands", count(scores.model.aa_rot)),
     ]
     if scores.best_turns:
-        rows.append((f"right after {scores.best_turns} more turns of the whole", count(scores.best4.aa_rot)))
+        times = {1: "a quarter turn", 2: "half a turn", 3: "three quarter turns"}[scores.best_turns]
+        rows.append(("the whole picture lacks", times))
     how = f"Solved in {solution.seconds:.1f} s by '{solution.solver}': {solution.status}."
     lines = [f"{how} {solution.reason}".rstrip()]
     lines += [f"  {what:<47}{value}" for what, value in rows]
