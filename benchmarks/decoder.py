@@ -51,6 +51,8 @@ def ways(problem: CompiledProblem, scores: Any, grid: Grid) -> dict[str, Callabl
     work = effort_for(problem.n, 1.0)
     heat = {"hot": HOT, "cold": COLD, "lns": LNS}
     everything = work.restarts * work.moves
+    rng = np.random.default_rng(0)
+    anywhere = poses_of(rng.permutation(problem.n), rng.integers(0, 4, problem.n))
 
     def whole(effort: float) -> Poses:
         found = solve_map(scores, grid, effort=effort)
@@ -58,7 +60,7 @@ def ways(problem: CompiledProblem, scores: Any, grid: Grid) -> dict[str, Callabl
 
     return {
         "growth": lambda: problem.run(1, Plan(grow=GROWTHS))[0],
-        "anneal": lambda: problem.run(1, Plan(moves=everything, melt=1, grow=1, **heat))[0],
+        "anneal": lambda: problem.run(1, Plan(moves=everything, **heat), anywhere)[0],
         "one run": lambda: problem.run(1, Plan(moves=work.moves, rounds=work.neighbourhoods, grow=GROWTHS, **heat))[0],
         "effort 0.03": lambda: whole(0.03),
         "effort 0.2": lambda: whole(0.2),

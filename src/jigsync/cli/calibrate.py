@@ -39,7 +39,7 @@ def calibrate(
 
     from jigsync.errors import OptionError
     from jigsync.io.files import read_json, write_json
-    from jigsync.io.images import list_images
+    from jigsync.io.images import evenly_spaced, list_images
     from jigsync.measure.backbone import LITE0
     from jigsync.measure.matcher import weights_sha256
     from jigsync.study.calibrate import BOUNDARY, content_family, learned_family, merged
@@ -49,8 +49,7 @@ def calibrate(
         raise OptionError("The options --content and --learned exclude each other: fit one after the other.")
     family = content_family() if content else learned_family(weights) if learned else BOUNDARY
     old = read_json(out) if out.exists() else None
-    pictures = list_images(images)
-    pictures = pictures[:: max(1, len(pictures) // limit)][:limit]
+    pictures = evenly_spaced(list_images(images), limit)
     option = " --content" if content else " --learned" if learned else ""
     command = f"jigsync calibrate IMAGES{option} --limit {limit} --seed {seed}"
     with Progress(console=Console(stderr=True), transient=True) as progress:

@@ -23,11 +23,10 @@ def calibrate_confidence(
 
     from jigsync.cli.progress import progress_bar
     from jigsync.io.files import write_json
-    from jigsync.io.images import list_images
+    from jigsync.io.images import evenly_spaced, list_images
     from jigsync.study.confidence import calibrate
 
-    pictures = list_images(images)
-    pictures = pictures[:: max(1, len(pictures) // limit)][:limit]
+    pictures = evenly_spaced(list_images(images), limit)
     command = f"jigsync calibrate-confidence IMAGES --limit {limit} --seed {seed}"
     with progress_bar() as bar:
         data = calibrate(pictures, seed, command, workers, lambda done, total: bar("puzzles", done, total))

@@ -15,6 +15,7 @@ BEFORE: Final = "before.png"
 AFTER: Final = "after.png"
 COMPARE: Final = "compare.png"
 SOLUTION: Final = "solution.json"
+TITLES: Final = (("As presented", "Assembled"), ("As presented", "Assembled, shown upright"))
 
 
 def demo(
@@ -60,7 +61,9 @@ def demo(
         write_png(folder / BEFORE, np.asarray(contact_sheet(puzzle)))
         if solution:
             write_png(folder / AFTER, np.asarray(solution.assemble(puzzle)))
-            write_png(folder / COMPARE, np.asarray(compare(puzzle, solution, truth)))
+            # Where nothing tells which side is up, what is outlined should be what does not fit together.
+            turned = solution if solution.gauge.determined else solution.turned(scores.best_turns)
+            write_png(folder / COMPARE, np.asarray(compare(puzzle, turned, truth, TITLES[turned is not solution])))
     if as_json:
         result: dict[str, Any] = {"out": str(out), "status": solution.status, "reason": solution.reason}
         typer.echo(json.dumps({**result, "seconds": solution.seconds, "scores": scores.to_json()}))

@@ -203,6 +203,11 @@ def list_images(folder: StrPath) -> list[Path]:
     return pictures
 
 
+def evenly_spaced(pictures: list[Path], most: int) -> list[Path]:
+    """At most so many of the pictures, evenly spaced, the first among them."""
+    return pictures[:: max(1, len(pictures) // most)][:most]
+
+
 def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
     """Sorts runs of digits by their value, the rest as text."""
     runs = re.split(r"([0-9]+)", name.lower())

@@ -38,8 +38,7 @@ SCORE_FLOOR: Final = -12.0
 
 BORDER_WEIGHT: Final = 1.5
 """What the border counts against touching sides. 1 would be right for independent evidence; turned 3 x 3 of severe
-damage, 40 validation pictures, `boundary`, best4 AA+rot at 0 / 1 / 1.5 / 2: 0.51, 0.82, 0.83, 0.84; 10 x 10 of medium
-damage does not change."""
+damage, 40 validation pictures, `boundary`, best4 AA+rot at 0 / 1 / 1.5 / 2: 0.51, 0.82, 0.84, 0.84."""
 LOWEST_BORDER: Final = -8.0
 """Least log-probability of a side to lie on the border."""
 

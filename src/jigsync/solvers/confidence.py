@@ -29,7 +29,8 @@ from scipy.optimize import minimize
 from jigsync.errors import FormatError
 from jigsync.measure.sides import SideScores
 from jigsync.puzzle import Grid
-from jigsync.solvers.energy import Ints, score_pairs, sparse_rows, touching_sides
+from jigsync.solvers.energy import Ints, score_pairs, touching_sides
+from jigsync.solvers.table import SideTable
 
 Floats = NDArray[np.float64]
 FORMAT: Final = "jigsync-confidence/1"
@@ -71,7 +72,7 @@ def observe(scores: SideScores, grid: Grid, slots: Ints, turns: Ints, marginals:
     i, j = s // 4, t // 4
     share = np.clip(marginals, LEAST_SHARE, 1 - LEAST_SHARE)
     drawn = np.log(share / (1 - share))
-    best, second, which = _two_best(scores)
+    which, best, second = SideTable(scores, upright=False).best
     others = np.maximum(np.where(which[s] == t, second[s], best[s]), np.where(which[t] == s, second[t], best[t]))
     of_seams = np.clip(score_pairs(scores, s, t) - others, -LARGEST_MARGIN, LARGEST_MARGIN)
     seams = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
@@ -84,32 +85,6 @@ def observe(scores: SideScores, grid: Grid, slots: Ints, turns: Ints, marginals:
             region = (region + np.bincount(i, region[j], n) + np.bincount(j, region[i], n)) / (1 + seams)
         columns += [region, np.full(n, own[placed].mean() if placed.any() else 0.0)]
     return Seen(np.log(share), np.stack(columns, axis=1))
-
-
-def _two_best(scores: SideScores) -> tuple[Floats, Floats, Ints]:
-    """Of every side the best score with a side of another fragment, the second best, and which is the best.
-
-    Shapes: -> (4N,) each; the floor where sparse scores list nothing, -inf where there is no other fragment.
-    """
-    sides = 4 * scores.n
-    at = np.arange(sides)
-    if scores.dense is not None:
-        value = scores.dense.astype(np.float64)
-        value[at[:, None], (at // 4 * 4)[:, None] + np.arange(4)] = -np.inf
-        which = value.argmax(axis=1)
-        best = value[at, which]
-        value[at, which] = -np.inf
-        return best, value.max(axis=1), which
-    indptr, indices, values = sparse_rows(scores)
-    row = np.repeat(at, np.diff(indptr))
-    order = np.lexsort((values, row))
-    known, best, second = np.diff(indptr), np.full(sides, scores.floor), np.full(sides, scores.floor)
-    which = np.full(sides, -1, dtype=np.int64)
-    some, more = known > 0, known > 1
-    last = order[indptr[1:][some] - 1]
-    best[some], which[some] = values[last], indices[last]
-    second[more] = values[order[indptr[1:][more] - 2]]
-    return best, second, which
 
 
 def confidences(

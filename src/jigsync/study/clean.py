@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from jigsync.api import solve
-from jigsync.io.images import read_rgb
+from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.puzzle import Grid
 from jigsync.study.cues import pictures_of
 from jigsync.study.figure import COLOURS, figure
@@ -74,7 +74,7 @@ def run(full: bool, workers: int, seed: int, progress: Progress, images: Path | 
     """All three sizes; of a folder, all pictures when `full`."""
     pictures = pictures_of(images)
     if not full:
-        pictures = pictures[:: max(1, len(pictures) // PICTURES)][:PICTURES]
+        pictures = evenly_spaced(pictures, PICTURES)
     return run_pictures(pictures, SIZES, workers, seed, progress)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.api import solve
-from jigsync.io.images import read_rgb
+from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.puzzle import Grid
 from jigsync.study.confidence import BINS, calibration_error, right_fragments
 from jigsync.study.cues import pictures_of
@@ -69,7 +69,7 @@ def run(full: bool, workers: int, seed: int, progress: Progress, images: Path | 
     """All severities and sizes; of a folder, all pictures when `full`."""
     pictures = pictures_of(images)
     if not full:
-        pictures = pictures[:: max(1, len(pictures) // PICTURES)][:PICTURES]
+        pictures = evenly_spaced(pictures, PICTURES)
     return run_pictures(pictures, SIZES, REPEATS, workers, seed, progress)
 
 
