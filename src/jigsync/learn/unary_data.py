@@ -1,0 +1,153 @@
+"""Samples of the unary head: a picture's large part, and some small ones worn like fragments, each in four turns.
+
+Leak control (SPEC 5): every view is digitised after its turn: scaled, noised and compressed by JPEG in the turned
+frame, with its own quality, so that nothing but content tells the turn. Upright pictures are given; view_k is the part
+turned by k and the true turns are 0: shuffling the four would change nothing, for the head is equivariant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync import z4
+from jigsync.io.images import read_rgb
+from jigsync.learn.chunks import Sample
+from jigsync.measure.views import FRAGMENT, WHOLE, filled
+from jigsync.sweep.photometry import jpeg_round_trip
+from jigsync.sweep.seeds import derive_seed
+
+LARGE: Final = (0.6, 1.0)
+"""Side of the large part, in shorter sides of the picture."""
+SMALL: Final = (0.16, 0.45)
+SMALLS: Final = 2
+"""Small parts a sample."""
+LEAST_PIXELS: Final = 40
+"""A small part is not smaller: blurred fragments teach blur."""
+INSETS: Final = (-0.06, 0.16)
+"""How far a fragment's sides are worn away, on average, in parts of it; negative: it leans over its cell."""
+ROUGH: Final = (0.0, 0.07)
+QUALITY: Final = (45, 96)
+
+Rgb = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class UnaryData:
+    """The stream of samples of a seed."""
+
+    pictures: Sequence[Path]
+    seed: int
+
+    def sample(self, k: int) -> Sample:
+        """The k-th sample: large (4, WHOLE, WHOLE, 3), small (SMALLS, 4, FRAGMENT, FRAGMENT, 3) and cells (SMALLS, 2).
+
+        Pictures are drawn without replacement: every one once an epoch.
+        """
+        epoch, at = divmod(k, len(self.pictures))
+        order = np.random.default_rng(derive_seed("order", self.seed, epoch)).permutation(len(self.pictures))
+        rng = np.random.default_rng(derive_seed("unary", self.seed, k))
+        rgb = read_rgb(self.pictures[int(order[at])])
+        large, _ = _part(rgb, rng.uniform(*LARGE), rng)
+        views = digitised(with_gaps(large, rng), WHOLE, rng)
+        small, cells = [], []
+        for _ in range(SMALLS):
+            share = max(rng.uniform(*SMALL), min(1.0, LEAST_PIXELS / min(rgb.shape[:2])))
+            part, centre = _part(rgb, share, rng)
+            small.append(digitised(worn(part, rng), FRAGMENT, rng))
+            cells.append(centre)
+        return {"large": views, "small": np.stack(small), "cells": np.array(cells, dtype=np.float32)}
+
+
+def _part(rgb: Rgb, share: float, rng: np.random.Generator) -> tuple[Rgb, tuple[float, float]]:
+    """A random part, nearly square, and its centre (x, y) in the picture, in [0, 1]."""
+    stretch = np.exp(rng.uniform(-0.12, 0.12))
+    shorter = share * min(rgb.shape[:2])
+    height, width = (
+        int(np.clip(shorter * factor, 8, side))
+        for factor, side in zip((stretch, 1 / stretch), rgb.shape[:2], strict=True)
+    )
+    top, left = (int(rng.integers(a - b + 1)) for a, b in zip(rgb.shape[:2], (height, width), strict=True))
+    part = rgb[top : top + height, left : left + width]
+    return part, ((left + width / 2) / rgb.shape[1], (top + height / 2) / rgb.shape[0])
+
+
+def _field(size: tuple[int, int], coarse: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Smooth noise of unit variance at `coarse` lattice points a side. Shapes: -> size."""
+    lattice = rng.standard_normal((coarse, coarse), dtype=np.float32)
+    return np.asarray(cv2.resize(lattice, size[::-1], interpolation=cv2.INTER_CUBIC))
+
+
+def worn(part: Rgb, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A part with its sides worn away unevenly, colour times alpha. Shapes: (h, w, 3) -> (h, w, 4)."""
+    height, width = part.shape[:2]
+    y, x = (np.arange(height) + 0.5) / height, (np.arange(width) + 0.5) / width
+    insets = rng.uniform(*INSETS) + rng.normal(0, 0.02, 4)
+    depth = np.minimum(
+        np.minimum(y - insets[0], 1 - y - insets[1])[:, None], np.minimum(x - insets[2], 1 - x - insets[3])[None]
+    ).astype(np.float32)
+    depth -= np.float32(rng.uniform(*ROUGH)) * _field((height, width), int(rng.integers(4, 11)), rng)
+    alpha = np.asarray(np.clip(0.5 + depth * min(height, width), 0, 1), dtype=np.float32)
+    return _premultiplied(part, alpha)
+
+
+def with_gaps(part: Rgb, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A part with the gaps of an assembled picture, or, one time in three, without. Shapes: (h, w, 3) -> (h, w, 4)."""
+    height, width = part.shape[:2]
+    alpha = np.ones((height, width), dtype=np.float32)
+    if rng.random() < 2 / 3:
+        gap, cells = rng.uniform(0, 0.2), rng.integers(2, 8, 2)
+        for axis, (side, n) in enumerate(zip((height, width), cells, strict=True)):
+            at = (np.arange(side) + 0.5) / side * n + rng.uniform(-0.02, 0.02)
+            open_line = np.abs(at - np.rint(at)) < gap / 2
+            alpha *= np.where(open_line, 0, 1)[:, None] if axis == 0 else np.where(open_line, 0, 1)[None]
+    return _premultiplied(part, alpha)
+
+
+def _premultiplied(part: Rgb, alpha: NDArray[np.float32]) -> NDArray[np.uint8]:
+    colour = np.rint(part * alpha[..., None])
+    return np.concatenate([colour, np.rint(255 * alpha)[..., None]], axis=2).astype(np.uint8)
+
+
+def digitised(pixels: NDArray[np.uint8], size: int, rng: np.random.Generator) -> Rgb:
+    """The four turns of a part, each with its own camera. Shapes: (h, w, 4) -> (4, size, size, 3).
+
+    Light: one gain, bias and fading to sepia for the part; camera: scaled from its own crop by a pixel or two, noise,
+    JPEG, each view for itself and after its turn.
+    """
+    gain, bias = rng.normal(1, 0.12), rng.normal(0, 12)
+    noise = rng.uniform(0, 6)
+    out = np.empty((z4.ORDER, size, size, 3), dtype=np.uint8)
+    for k in range(z4.ORDER):
+        turned = z4.turn_pixels(pixels, k)
+        top, left, bottom, right = rng.integers(0, 1 + min(turned.shape[:2]) // 40, 4)
+        turned = turned[top : turned.shape[0] - bottom, left : turned.shape[1] - right]
+        between = int(size * rng.uniform(1.0, 1.5))
+        view = filled(np.asarray(cv2.resize(turned, (between, between), interpolation=cv2.INTER_AREA)), between)
+        light = gain * view.astype(np.float32) + np.float32(bias)
+        light += np.float32(noise) * rng.standard_normal(view.shape, dtype=np.float32)
+        view = jpeg_round_trip(np.clip(light, 0, 255).astype(np.uint8), int(rng.integers(*QUALITY)))
+        out[k] = cv2.resize(view, (size, size), interpolation=cv2.INTER_AREA)
+    return out
+
+
+def augmented(views: Rgb, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Views as the network takes them, seen in another way: mirrored, or in other colours.
+
+    A mirrored picture is upright still; its view_k is the mirrored view_-k. Shapes: (4, S, S, 3) -> (4, 3, S, S).
+    """
+    x = views.astype(np.float32)
+    if rng.random() < 0.5:
+        x = x[[z4.inverse(k) for k in range(z4.ORDER)], :, ::-1]
+    mix = np.eye(3) + rng.normal(0, 0.06, (3, 3))
+    if rng.random() < 0.15:
+        mix = np.full((3, 3), 1 / 3)
+    mix *= np.exp(rng.normal(0, 0.15))
+    x = (x - 127) @ mix.T.astype(np.float32) + np.float32(rng.normal(0, 8))
+    return np.ascontiguousarray(x.transpose(0, 3, 1, 2) * np.float32(1 / 128))

@@ -1,0 +1,120 @@
+"""How the unary head is trained and validated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import nn
+
+from jigsync.io.images import read_rgb
+from jigsync.learn.chunks import Sample
+from jigsync.learn.mixture import Pictures
+from jigsync.learn.unary import Unary, UnaryBatch
+from jigsync.learn.unary_data import UnaryData, augmented
+from jigsync.measure.views import fragment_views, picture_views, prepared
+from jigsync.puzzle import Grid
+from jigsync.sweep.canvas import make_canvas
+from jigsync.sweep.generate import cut_picture
+from jigsync.sweep.options import SEVERITIES, CutOptions
+from jigsync.sweep.seeds import derive_seed
+
+VALIDATION: Final[Mapping[str, CutOptions]] = {
+    "3x3": CutOptions(Grid(3, 3), 128, SEVERITIES["medium"]),
+    "5x5": CutOptions(Grid(5, 5), 80, SEVERITIES["medium"]),
+}
+VALIDATED: Final = 60
+"""Most pictures of a validation."""
+AT_ONCE: Final = 64
+
+
+@dataclass(frozen=True)
+class UnaryTask:
+    """The unary head as a task of the training loop.
+
+    Attributes:
+        pictures: to train on, upright.
+        held_out: to validate on.
+        seed: of everything.
+    """
+
+    pictures: Pictures
+    held_out: Pictures
+    seed: int = 0
+    name: str = "unary"
+
+    def config(self) -> dict[str, Any]:
+        """What the run's config says of the network."""
+        return {"encoder": "efficientnet-lite0"}
+
+    def data_config(self) -> dict[str, Any]:
+        """What the run's config says of the data."""
+        return {"pictures": sum(len(folder) for folder in self.pictures)}
+
+    def data(self, rank: int) -> UnaryData:
+        """The stream of samples of one process of a distributed run."""
+        paths = [path for folder in self.pictures for path in folder]
+        return UnaryData(paths, derive_seed(self.seed, rank) if rank else self.seed)
+
+    def model(self) -> nn.Module:
+        """The network, from the ImageNet weights."""
+        return Unary()
+
+    def batch(self, samples: Sequence[Sample], rng: np.random.Generator) -> UnaryBatch:
+        """Some samples, augmented, as one batch."""
+        large = np.stack([augmented(sample["large"], rng) for sample in samples])
+        small = np.stack([augmented(part, rng) for sample in samples for part in sample["small"]])
+        cells = np.concatenate([sample["cells"] for sample in samples])
+        turns = tuple(torch.zeros(len(part), dtype=torch.int64) for part in (large, small))
+        # Mirroring moves centres; where a fragment belongs across is a matter of chance anyway.
+        views = (torch.from_numpy(large), torch.from_numpy(small))
+        return UnaryBatch(views, turns, (None, torch.from_numpy(cells)), ("large", "small"))
+
+    def validation(self) -> list[Sample]:
+        """Whole pictures and fragments of the held-out pictures."""
+        pictures = [path for folder in self.held_out for path in folder]
+        count = min(VALIDATED, len(pictures))
+        return [_sample(pictures[k * len(pictures) // count], k) for k in range(count)]
+
+    def validate(self, model: nn.Module, sets: Sequence[Sample]) -> dict[str, float]:
+        """Share right and mean -log p of whole pictures, of single fragments, and of fragments voting."""
+        assert isinstance(model, Unary)
+        out: dict[str, list[float]] = {}
+        for sample in sets:
+            for name in ("whole", *VALIDATION):
+                log_p = _log_p(model, sample[f"{name} views"])
+                turns = torch.from_numpy(sample[f"{name} turns"])
+                right = log_p.argmax(dim=1) == turns
+                out.setdefault(f"{name} right", []).append(float(right.float().mean()))
+                out.setdefault(f"{name} nll", []).append(float(-log_p[torch.arange(len(turns)), turns].mean()))
+                if name != "whole":
+                    gauge = torch.stack([log_p[torch.arange(len(turns)), (turns + g) % 4].sum() for g in range(4)])
+                    out.setdefault(f"{name} vote", []).append(float(gauge.argmax() == 0))
+        means = {name: float(np.mean(values)) for name, values in out.items()}
+        return {"score": -np.mean([means[f"{name} nll"] for name in ("whole", *VALIDATION)]).item(), **means}
+
+
+def _sample(path: Path, seed: int) -> Sample:
+    rgb = read_rgb(path)
+    whole = make_canvas(rgb, VALIDATION["3x3"], str(path))
+    opaque = np.full((*whole.shape[:2], 1), 255, dtype=np.uint8)
+    made: dict[str, Any] = {
+        "whole views": picture_views(np.concatenate([whole, opaque], axis=2))[None],
+        "whole turns": np.zeros(1, dtype=np.int64),
+    }
+    for name, options in VALIDATION.items():
+        puzzle, truth = cut_picture(rgb, options, seed, redraw=False)
+        made[f"{name} views"] = fragment_views(puzzle, options.cell)
+        made[f"{name} turns"] = np.array([truth.placement[fragment].turns for fragment in puzzle.ids])
+    return made
+
+
+@torch.no_grad()
+def _log_p(model: Unary, views: np.ndarray[Any, Any]) -> torch.Tensor:
+    x = torch.from_numpy(prepared(views))
+    z = torch.cat([model.score(x[start : start + AT_ONCE])[0] for start in range(0, len(x), AT_ONCE)])
+    return torch.log_softmax(z.view(-1, 4), dim=1)
