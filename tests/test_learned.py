@@ -19,9 +19,10 @@ from jigsync.measure.boundary import Boundary
 from jigsync.measure.calibration import Calibration
 from jigsync.measure.contour import read_contours
 from jigsync.measure.learned import Learned, Matched, at_wear, wear, worn_features
-from jigsync.measure.matcher import FORMAT, load_matcher, weights_path
+from jigsync.measure.matcher import FORMAT, SHIPPED, load_matcher
 from jigsync.measure.measurements import Measurements
 from jigsync.measure.strips import VERSION, read_strips
+from jigsync.measure.weights import weights_path
 from jigsync.puzzle import Fragments, Puzzle
 
 WORN = ("severe", (3, 4), 64)
@@ -40,7 +41,7 @@ def log_p(measurements: Measurements) -> np.ndarray:
 
 
 def test_the_shipped_weights_are_sealed_small_and_golden() -> None:
-    path = weights_path(None)
+    path = weights_path(SHIPPED, None)
     card = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     assert path.stat().st_size == card["bytes"] < 6_000_000
     assert (card["format"], card["strips"]) == (FORMAT, VERSION)
@@ -64,7 +65,7 @@ def test_the_calibration_belongs_to_the_shipped_weights() -> None:
 
 def test_changed_weights_are_refused(tmp_path: Path) -> None:
     for suffix in (".onnx", ".json"):
-        shutil.copy(weights_path(None).with_suffix(suffix), tmp_path / f"m{suffix}")
+        shutil.copy(weights_path(SHIPPED, None).with_suffix(suffix), tmp_path / f"m{suffix}")
     data = bytearray((tmp_path / "m.onnx").read_bytes())
     data[-100] ^= 1
     (tmp_path / "m.onnx").write_bytes(data)
@@ -79,7 +80,7 @@ def test_changed_weights_are_refused(tmp_path: Path) -> None:
 
 def test_weights_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matcher, "VERSION", "jigsync-strips/999")
-    data = weights_path(None).read_bytes()
+    data = weights_path(SHIPPED, None).read_bytes()
     with pytest.raises(FormatError, match=f"must have strips 'jigsync-strips/999'. They have '{VERSION}'"):
         matcher.MatcherModel(data, "x.onnx")
 
@@ -186,7 +187,7 @@ def test_without_onnxruntime_the_answer_says_so(monkeypatch: pytest.MonkeyPatch)
 def test_solve_takes_weights_of_ones_own(tmp_path: Path) -> None:
     from jigsync.cli.solve import _trained
 
-    shutil.copy(weights_path(None), tmp_path / "mine.onnx")
+    shutil.copy(weights_path(SHIPPED, None), tmp_path / "mine.onnx")
     meter = _trained(tmp_path / "mine.onnx", None)
     puzzle = cut(*WORN)[0]
     np.testing.assert_array_equal(log_p(meter.measure(puzzle)), log_p(Learned().measure(puzzle)))

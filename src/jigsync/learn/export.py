@@ -1,13 +1,15 @@
-"""From a run to a file that ships: ONNX, checked against torch, with its card and golden tensors beside it."""
+"""From a run to a file that ships: ONNX, checked against torch, with its card and golden tensors beside it.
+
+Every kind of model says what is deployed of it (`Deployed`); the checks, the files and the card are the same for all.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
+import importlib
 import io
-import logging
-import tempfile
-import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,72 +20,94 @@ from torch import Tensor, nn
 from jigsync.errors import JigsyncError, OptionError
 from jigsync.io.files import read_bytes, write_bytes, write_json
 from jigsync.learn import checkpoint
-from jigsync.learn.matcher import Matcher, MatcherOptions
-from jigsync.measure.matcher import FORMAT, LIMIT, MatcherModel
-from jigsync.measure.strips import CHANNELS, ROWS, VERSION
+from jigsync.learn.onnx_file import Arrays, largest_difference, properties_of, rounded, run_onnx, run_torch, to_onnx
+from jigsync.measure.weights import LIMIT
 
 TOLERANCE: Final = 1e-3
-"""Largest difference between ONNX and torch that is accepted, on inputs of unit variance."""
-GOLDEN_SIDES: Final = 4
+"""Largest difference between ONNX and torch with the same weights that is accepted, on inputs of unit variance."""
+KINDS: Final[Mapping[str, str]] = {
+    "matcher": "jigsync.learn.matcher_export",
+    "unary": "jigsync.learn.unary_export",
+}
+"""Model -> the module whose `deployed(config, weights)` says what of it is exported, and whose `answers(data, golden)`,
+if it has one, asks a file; a format is "jigsync-MODEL/VERSION"."""
 
 
-class _Deployed(nn.Module):
-    """Both networks with the inputs and outputs that `measure.matcher` documents."""
+@dataclass(frozen=True, eq=False)
+class Deployed:
+    """What of a trained model is exported.
 
-    def __init__(self, matcher: Matcher) -> None:
-        super().__init__()
-        self.encoder, self.ranker = matcher.encoder, matcher.ranker
+    Attributes:
+        network: takes the inputs by position and returns the outputs as a tuple.
+        inputs: name -> an example.
+        outputs: names.
+        dynamic: input -> axis -> name of a length, or (factor, name) for its multiples.
+        properties: what the file says about itself: "format", and the versions of what it reads.
+        golden: inputs and what torch makes of them; None: the examples and the outputs.
+        half: weights are stored in half precision.
+        card: what the card says beyond the rest.
+    """
 
-    def forward(self, strips: Tensor, ahead_in: Tensor, across_in: Tensor) -> tuple[Tensor, ...]:
-        return *self.encoder(strips), self.ranker(ahead_in, across_in)
+    network: nn.Module
+    inputs: Mapping[str, Tensor]
+    outputs: Sequence[str]
+    dynamic: Mapping[str, Mapping[int, str | tuple[int, str]]]
+    properties: Mapping[str, str]
+    golden: Arrays | None = None
+    half: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
 
 
-def load_run(run: Path) -> tuple[Matcher, dict[str, Any], checkpoint.Progress]:
-    """The best network of a run, its config and where it stood."""
+def load_run(run: Path, model: str | None = None) -> tuple[dict[str, Any], checkpoint.Progress, dict[str, Tensor]]:
+    """Config, progress and best weights of a run; OptionError when it is of another model."""
     best = run / checkpoint.BEST
     if not best.exists():
         raise OptionError(f"The run '{run}' has no {checkpoint.BEST} yet: train until its first validation.")
     config, progress, groups = checkpoint.load(best)
-    if config["model"] != "matcher":
-        raise OptionError(f"The run '{run}' must be of a matcher. It is of a {config['model']}.")
-    sizes = config["network"]
-    matcher = Matcher(MatcherOptions(**{**sizes, "dilations": tuple(sizes["dilations"])}))
-    matcher.load_state_dict(groups["average"])
-    return matcher.eval(), config, progress
+    found = config["model"]
+    if found not in KINDS or model not in (None, found):
+        raise OptionError(f"The run '{run}' must be of {model or ', '.join(KINDS)}. It is of {found}.")
+    return config, progress, groups["average"]
 
 
-def export_matcher(run: Path, out: Path, card: dict[str, Any]) -> float:
+def export_run(run: Path, out: Path, card: Mapping[str, Any]) -> float:
     """Writes OUT.onnx, its card (.json) and golden tensors (.golden.npz); returns the largest difference from torch.
+
+    The golden outputs are those of torch with the weights as they were trained, so that the difference includes what
+    storing them in half precision costs.
 
     Args:
         card: what a person has to say about it: data, licence, command, numbers.
     """
-    matcher, config, progress = load_run(run)
-    data = _onnx(_Deployed(matcher), config)
-    model = MatcherModel(data, str(out))
-    golden = _golden(matcher)
-    difference = _difference(model, golden)
-    if not difference < TOLERANCE:
-        raise JigsyncError(f"ONNX and torch differ by {difference:.3g}, more than {TOLERANCE:g}: nothing is written.")
+    config, progress, weights = load_run(run)
+    kind = _made(config, weights)
+    golden = kind.golden or _answers_of_torch(kind)
+    if kind.half:
+        rounded(kind.network)
+    data = to_onnx(kind.network, kind.inputs, kind.outputs, _dims(kind.dynamic), kind.properties, kind.half)
+    found = _answers(data, golden)
+    same = largest_difference(found, _answers_of_torch(kind) if kind.half else golden)
+    if not same < TOLERANCE:
+        raise JigsyncError(f"ONNX and torch differ by {same:.3g}, more than {TOLERANCE:g}: nothing is written.")
+    difference = largest_difference(found, golden)
     write_bytes(out, data)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **golden)
     write_bytes(golden_path(out), buffer.getvalue())
-    sizes = sum(p.numel() for p in matcher.parameters())
-    made = {
-        "format": FORMAT,
-        "strips": VERSION,
+    about = {
+        **kind.properties,
         "sha256": hashlib.sha256(data).hexdigest(),
         "bytes": len(data),
-        "parameters": sizes,
+        "parameters": sum(parameter.numel() for parameter in kind.network.parameters()),
         "step": progress.step,
         "minutes": round(progress.seconds / 60, 1),
         "validation_score": round(progress.best, 4),
         "config": config,
         "onnx_minus_torch": float(f"{difference:.3g}"),
+        **kind.card,
         **card,
     }
-    write_json(out.with_suffix(".json"), made)
+    write_json(out.with_suffix(".json"), about)
     return difference
 
 
@@ -96,71 +120,35 @@ def check_golden(weights: Path) -> float:
     """Largest difference between what a file of weights gives and its golden tensors."""
     with np.load(golden_path(weights), allow_pickle=False) as stored:
         golden = dict(stored)
-    return _difference(MatcherModel(read_bytes(weights, LIMIT), str(weights)), golden)
+    return largest_difference(_answers(read_bytes(weights, LIMIT), golden), golden)
 
 
-def _golden(matcher: Matcher) -> dict[str, np.ndarray[Any, Any]]:
-    """Inputs of unit variance and what torch makes of them."""
-    rng = np.random.default_rng(0)
-    strips = rng.standard_normal((GOLDEN_SIDES, CHANNELS, ROWS), dtype=np.float32)
-    s, t = np.arange(GOLDEN_SIDES), rng.permutation(GOLDEN_SIDES)
-    with torch.no_grad():
-        left, right, none, ahead, across = matcher.encoder(torch.from_numpy(strips))
-        score = matcher.rank(ahead, across, torch.from_numpy(s), torch.from_numpy(t))
-    named = {"left": left, "right": right, "none": none, "ahead": ahead, "across": across, "score": score}
-    return {"strips": strips, "s": s, "t": t, **{name: value.numpy() for name, value in named.items()}}
+def _made(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
+    made: Deployed = importlib.import_module(KINDS[config["model"]]).deployed(config, weights)
+    return made
 
 
-def _difference(model: MatcherModel, golden: dict[str, np.ndarray[Any, Any]]) -> float:
-    codes = model.encode(golden["strips"])
-    found = {
-        "left": codes.left,
-        "right": codes.right,
-        "none": codes.none,
-        "ahead": codes.ahead,
-        "across": codes.across,
-        "score": model.rank(codes, golden["s"], golden["t"]),
-    }
-    return max(float(np.abs(value - golden[name]).max()) for name, value in found.items())
+def _answers_of_torch(kind: Deployed) -> Arrays:
+    """Examples and outputs."""
+    inputs = {name: value.numpy() for name, value in kind.inputs.items()}
+    return {**inputs, **run_torch(kind.network, inputs, kind.outputs)}
 
 
-def _onnx(network: _Deployed, config: dict[str, Any]) -> bytes:
-    """The bytes of the ONNX file, any number of sides and pairs."""
-    import onnx
-
-    sides, pairs = torch.export.Dim("sides"), torch.export.Dim("pairs")
-    # Two tensors: one that is given twice would become one input.
-    ahead, across = (torch.zeros(3, config["network"]["pair"], ROWS // 2) for _ in range(2))
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), _quiet():
-        warnings.simplefilter("ignore")  # torch's own, about its own insides
-        path = Path(folder) / "matcher.onnx"
-        torch.onnx.export(
-            network,
-            (torch.zeros(2, CHANNELS, ROWS), ahead, across),
-            path,
-            input_names=["strips", "ahead_in", "across_in"],
-            output_names=["left", "right", "none", "ahead", "across", "score"],
-            dynamic_shapes={"strips": {0: sides}, "ahead_in": {0: pairs}, "across_in": {0: pairs}},
-            dynamo=True,
-            external_data=False,
-            verbose=False,
-        )
-        model = onnx.load(path)
-    onnx.helper.set_model_props(model, {"format": FORMAT, "strips": VERSION})
-    for node in model.graph.node:  # where the exporter was called from is nobody's business
-        del node.metadata_props[:]
-        node.doc_string = ""
-    data: bytes = model.SerializeToString(deterministic=True)
-    return data
+def _answers(data: bytes, golden: Arrays) -> Arrays:
+    """What a file makes of golden inputs."""
+    model = properties_of(data)["format"].removeprefix("jigsync-").partition("/")[0]
+    ask: Callable[[bytes, Arrays], Arrays] = getattr(importlib.import_module(KINDS[model]), "answers", run_onnx)
+    return ask(data, golden)
 
 
-@contextlib.contextmanager
-def _quiet() -> Any:
-    """torch.onnx logs that torchvision is not installed."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
+def _dims(dynamic: Mapping[str, Mapping[int, str | tuple[int, str]]]) -> dict[str, dict[int, Any]]:
+    """Names as `torch.export.Dim`, one of each."""
+    made: dict[str, Any] = {}
+    out: dict[str, dict[int, Any]] = {}
+    for name, axes in dynamic.items():
+        out[name] = {}
+        for axis, length in axes.items():
+            factor, key = length if isinstance(length, tuple) else (1, length)
+            dim = made.setdefault(key, torch.export.Dim(key))
+            out[name][axis] = dim if factor == 1 else factor * dim
+    return out

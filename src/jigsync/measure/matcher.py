@@ -10,29 +10,23 @@ One ONNX file holds both networks (learn/matcher.py has the mathematics). It tak
 
 from __future__ import annotations
 
-import hashlib
-import os
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import FormatError, InputError, JigsyncError
-from jigsync.io.files import parse_json, read_bytes
 from jigsync.measure.strips import CHANNELS, ROWS, VERSION
+from jigsync.measure.weights import open_session, read_weights
+from jigsync.measure.weights import weights_sha256 as shipped_sha256
 
 Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-matcher/1"
 SHIPPED: Final = "matcher.onnx"
-LIMIT: Final = 64 * 2**20
-"""Largest file of weights that is read, in bytes."""
 SIDES_AT_ONCE: Final = 400
 PAIRS_AT_ONCE: Final = 2048
-THREADS: Final = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,23 +57,7 @@ class MatcherModel:
 
     def __init__(self, data: bytes, name: str) -> None:
         """Args: the file's bytes, and how messages call it."""
-        # Its official builds report their use to Microsoft unless they are told not to before they are loaded.
-        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise JigsyncError(f"onnxruntime, which runs the trained matcher, cannot be imported: {error}.") from None
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = THREADS
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's own kinds, which are not exported
-            raise FormatError(f"The weights '{name}' are not a usable ONNX model: {error}.") from None
-        found = self._session.get_modelmeta().custom_metadata_map
-        for key, want in (("format", FORMAT), ("strips", VERSION)):
-            if found.get(key) != want:
-                raise FormatError(f"The weights '{name}' must have {key} '{want}'. They have {found.get(key)!r}.")
+        self._session = open_session(data, name, {"format": FORMAT, "strips": VERSION})
         _, pair, length = self._session.get_inputs()[1].shape
         self._no_maps: Floats = np.zeros((0, pair, length), dtype=np.float32)
         self._no_strips: Floats = np.zeros((0, CHANNELS, ROWS), dtype=np.float32)
@@ -108,15 +86,9 @@ class MatcherModel:
         return out
 
 
-def weights_path(weights: Path | None) -> Path:
-    """The file of weights, or the shipped one."""
-    return Path(str(files("jigsync.weights") / SHIPPED)) if weights is None else weights
-
-
 def weights_sha256(weights: Path | None) -> str:
-    """sha256 of a file of weights; "" when it is not there."""
-    path = weights_path(weights)
-    return hashlib.sha256(read_bytes(path, LIMIT)).hexdigest() if path.exists() else ""
+    """sha256 of a file of weights, or of the shipped one; "" when it is not there."""
+    return shipped_sha256(SHIPPED, weights)
 
 
 @cache
@@ -126,12 +98,4 @@ def load_matcher(weights: Path | None = None) -> MatcherModel:
     A card beside the file (the same name, .json) holds its sha256, which must agree; the shipped file must have one.
     JigsyncError without onnxruntime, InputError or FormatError when the file is missing, changed or of another version.
     """
-    path = weights_path(weights)
-    data = read_bytes(path, LIMIT)
-    card = path.with_suffix(".json")
-    if weights is None or card.exists():
-        want = parse_json(read_bytes(card, LIMIT), str(card)).get("sha256")
-        found = hashlib.sha256(data).hexdigest()
-        if want != found:
-            raise InputError(f"The weights '{path}' are not those of their card: sha256 {found}, expected {want}.")
-    return MatcherModel(data, str(path))
+    return MatcherModel(*read_weights(SHIPPED, weights))
