@@ -27,7 +27,9 @@ class Lite0(nn.Module):
         self.head = nn.Sequential(network._conv_head, network._bn1, nn.ReLU6())
         for module in self.modules():
             if isinstance(module, nn.BatchNorm2d):
-                module.num_batches_tracked = None  # it counts what frozen statistics do not have
+                # Frozen: nothing is counted, and loading does not ask for the count.
+                module.num_batches_tracked = None
+                module.track_running_stats = False
 
     def train(self, mode: bool = True) -> Lite0:
         """Training mode, except for the statistics."""
