@@ -23,7 +23,7 @@ from jigsync.errors import FormatError, InputError, OptionError  # noqa: E402
 from jigsync.io.images import read_rgb, write_png  # noqa: E402
 from jigsync.learn import checkpoint, loop  # noqa: E402
 from jigsync.learn.chunks import SIZE, Chunks, make_chunk  # noqa: E402
-from jigsync.learn.export import check_golden, export_matcher, golden_path  # noqa: E402
+from jigsync.learn.export import check_golden, export_run, golden_path  # noqa: E402
 from jigsync.learn.loop import LoopOptions, Report, train  # noqa: E402
 from jigsync.learn.matcher import HARD, Matcher, hardest, side_logits  # noqa: E402
 from jigsync.learn.matcher_data import augmented  # noqa: E402
@@ -176,7 +176,7 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
 
 def test_an_export_is_checked_golden_and_sealed(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.onnx"
-    assert export_matcher(run, out, {"licence": "none"}) < 1e-4
+    assert export_run(run, out, {"licence": "none"}) < 1e-4
     card = json.loads(out.with_suffix(".json").read_text())
     assert card["licence"] == "none"
     assert card["config"]["network"]["pair"] == 4
@@ -194,7 +194,7 @@ def test_an_export_is_checked_golden_and_sealed(run: Path, tmp_path: Path) -> No
 
 def test_weights_of_another_version_are_refused(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "m.onnx"
-    export_matcher(run, out, {})
+    export_run(run, out, {})
     monkeypatch.setattr("jigsync.measure.matcher.VERSION", "jigsync-strips/999")
     with pytest.raises(FormatError, match=r"must have strips 'jigsync-strips/999'. They have 'jigsync-strips/1'"):
         load_matcher(out)

@@ -23,10 +23,10 @@ def export(
     from jigsync.learn import need_torch
 
     need_torch()
-    from jigsync.learn.export import export_matcher
+    from jigsync.learn.export import export_run
 
     if out.suffix != ".onnx":
         raise OptionError(f"The 'out' of an export must end in .onnx. Got '{out}' instead.")
-    difference = export_matcher(run, out, {"data": data, "licence": licence, "command": command})
+    difference = export_run(run, out, {"data": data, "licence": licence, "command": command})
     text = f"wrote {out}; largest difference between ONNX and torch: {difference:.2g}"
     typer.echo(json.dumps({"out": str(out), "max_difference": difference}) if as_json else text)

@@ -60,7 +60,10 @@ class Unary(nn.Module):
 
     def score(self, views: Tensor) -> tuple[Tensor, Tensor]:
         """Shapes: (M, 3, S, S) -> z (M,), cells (M, 3)."""
-        features = self.encoder(views)
+        return self.read(self.encoder(views))
+
+    def read(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Both heads. Shapes: (M, FEATURES) -> z (M,), cells (M, 3)."""
         cell = self.cell(features)
         xy = 0.5 + cell[:, :2]
         return self.turn(features).squeeze(1), torch.cat([xy, cell[:, 2:].clamp(*LOG_SIGMA)], dim=1)

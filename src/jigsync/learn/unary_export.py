@@ -1,0 +1,65 @@
+"""What of the unary head is exported: views in; turn score, cell and features out.
+
+views (M, 3, S, S) float32, (rgb - 127) / 128, S a multiple of 32  ->  z (M,), cells (M, 3), features (M, 1280)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from jigsync.learn.export import Deployed
+from jigsync.learn.lite0 import Lite0
+from jigsync.learn.onnx_file import folded
+from jigsync.learn.unary import Unary
+from jigsync.measure.unary import FORMAT
+from jigsync.measure.views import FRAGMENT, VERSION
+
+STRIDE: Final = 32
+GOLDEN_VIEWS: Final = 4
+
+
+class _Head(nn.Module):
+    """The unary head with outputs as a tuple."""
+
+    def __init__(self, unary: Unary) -> None:
+        super().__init__()
+        self.unary = unary
+
+    def forward(self, views: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        features = self.unary.encoder(views)
+        return *self.unary.read(features), features
+
+
+def fold(encoder: Lite0) -> None:
+    """Folds every batch normalisation into the convolution before it, in place."""
+    for part in (encoder.stem, encoder.head):
+        conv, norm = part[0], part[1]
+        assert isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d)
+        part[0] = folded(conv, norm)
+        part[1] = nn.Identity()
+    for block in encoder.blocks:
+        for before, after in (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")):
+            if hasattr(block, before):
+                setattr(block, before, folded(getattr(block, before), getattr(block, after)))
+                setattr(block, after, nn.Identity())
+
+
+def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
+    """The unary head of a run; golden views of unit variance."""
+    unary = Unary()
+    unary.load_state_dict(weights)
+    unary.eval()
+    fold(unary.encoder)
+    views = np.random.default_rng(0).standard_normal((GOLDEN_VIEWS, 3, FRAGMENT, FRAGMENT), dtype=np.float32)
+    return Deployed(
+        _Head(unary),
+        {"views": torch.from_numpy(views)},
+        ("z", "cells", "features"),
+        {"views": {0: "views", 2: (STRIDE, "side"), 3: (STRIDE, "side")}},
+        {"format": FORMAT, "views": VERSION},
+        half=True,
+    )
