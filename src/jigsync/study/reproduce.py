@@ -24,6 +24,7 @@ STUDIES: Final[dict[str, str]] = {
     "energies": "each training-free cue alone, by exact search over 3 x 3",
     "crossover": "seam against content over shape and erosion, read two ways",
     "procedural": "is there nothing to find in 1/f^beta noise?",
+    "leak": "the unary head on single fragments under every leak control, in both turn orders",
     "reliability": "how often fragments are right, by the confidence of the default solver",
     "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, nothing learned, grid unknown",
 }
