@@ -249,7 +249,7 @@ def test_studies_say_which_inputs_they_take(tmp_path: Path, capsys: pytest.Captu
     assert reproduce.takes("clean") == {"images"}
     assert reproduce.takes("orbit") == frozenset()
     with pytest.raises(
-        OptionError, match=r"'orbit' takes no --images; those that do are energies, crossover, reliability, clean\."
+        OptionError, match=r"'orbit' takes no --images; those that do are energies, crossover, gauge-fix,"
     ):
         reproduce.run("orbit", inputs={"images": tmp_path})
     assert main(["reproduce", "procedural", "--dino", "x.pth", "--out", str(tmp_path)]) == 2

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     name: Annotated[str, typer.Argument(help="The study, or all; list names them.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="Folder for NAME.csv, NAME.json, NAME.png.")] = Path("studies"),
+    out: Annotated[Path, typer.Option("--out", help="Folder for NAME.csv, .json, .png and .svg.")] = Path("studies"),
     full: Annotated[bool, typer.Option("--full", help="More samples than the quick default.")] = False,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that share the work.")] = 2,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of every random number.")] = 0,
@@ -46,10 +46,11 @@ def reproduce(
         with progress_bar() as report:
             inputs = {key: path for key, path in given.items() if name != "all" or key in studies.takes(one)}
             result = studies.run(one, full=full, workers=workers, seed=seed, progress=report, inputs=inputs)
-        written = studies.write(result, out)
+        written = studies.write(result, out, studies.command(one, full, seed, inputs))
         seconds = time.perf_counter() - start
         if as_json:
             files = {"csv": str(written.csv), "png": written.picture and str(written.picture)}
+            files["svg"] = written.drawing and str(written.drawing)
             done.append({**result.to_json(), "seconds": round(seconds, 1), **files})
         else:
             _show(result, written, seconds)
@@ -79,7 +80,8 @@ def _show(result: StudyResult, written: Written, seconds: float) -> None:
     console = Console(highlight=False)
     console.print(table)
     console.print(result.verdict, soft_wrap=True, markup=False)
-    files = ", ".join(str(path) for path in (written.csv, written.json, written.picture) if path is not None)
+    paths = (written.csv, written.json, written.picture, written.drawing)
+    files = ", ".join(str(path) for path in paths if path is not None)
     console.print(f"{files} ({len(result.rows)} rows, {seconds:.0f} s)", soft_wrap=True, markup=False)
 
 

@@ -146,7 +146,7 @@ def side_scores(
 
     Shapes: -> (4N, 4N), finite.
     """
-    with _one_thread() if any(e.needs_network for e in energies) else nullcontext():
+    with one_thread() if any(e.needs_network for e in energies) else nullcontext():
         shown = show(puzzle, backbones.get(weights)) if any(e.needs_network for e in energies) else None
         contours = {straight: read_contours(puzzle, straight) for straight in {e.straight for e in energies}}
         for energy in energies:
@@ -228,7 +228,7 @@ def least_energy(dense: NDArray[np.float32], grid: Grid) -> NDArray[np.int64]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Torch on one core: the studies share out puzzles, not layers."""
     import torch
 

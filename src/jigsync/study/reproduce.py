@@ -1,4 +1,4 @@
-"""Every study by name, and the one way its results are written: NAME.csv, NAME.json and NAME.png in a folder."""
+"""Every study by name, and the one way its results are written: NAME.csv, .json, .png and .svg in a folder."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ STUDIES: Final[dict[str, str]] = {
     "energies": "each training-free cue alone, by exact search over 3 x 3",
     "crossover": "seam against content over shape and erosion, read two ways",
     "procedural": "is there nothing to find in 1/f^beta noise?",
+    "gauge-fix": "the fitting penalty, what fragments tell, and the truth choose the global turn",
+    "progression": "from given edges to the deployable pipeline, step by step",
+    "ablation": "one switch of the decoder at a time, both sizes",
+    "symmetrize": "each pair averaged with its reverse",
+    "loops": "edges that close triangles: precision, connectivity, accuracy",
+    "context": "relations read with and without the other fragments, over grid sizes",
+    "orientation": "what tells which side of a single fragment is up? coherence, a frozen probe",
+    "main": "every solver over the sweep, turns scored",
     "leak": "the unary head on single fragments under every leak control, in both turn orders",
     "reliability": "how often fragments are right, by the confidence of the default solver",
     "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, nothing learned, grid unknown",
@@ -36,11 +44,12 @@ INPUTS: Final = ("images", "dino")
 
 @dataclass(frozen=True)
 class Written:
-    """The files of one study; `picture` is None when it could not be drawn, and `missing` says why."""
+    """The files of one study; `picture` and `drawing` are None when nothing could be drawn, `missing` says why."""
 
     csv: Path
     json: Path
     picture: Path | None
+    drawing: Path | None = None
     missing: str = ""
 
 
@@ -77,16 +86,26 @@ def run(
     return result
 
 
-def write(result: StudyResult, folder: Path) -> Written:
-    """Writes a study's table, summary and picture; without matplotlib the picture is left out, and it is said."""
-    paths = {ending: folder / f"{result.name}.{ending}" for ending in ("csv", "json", "png")}
+def write(result: StudyResult, folder: Path, command: str = "") -> Written:
+    """Writes a study's table, summary and pictures; without matplotlib the pictures are left out, and it is said.
+
+    `command` is what repeats it, for the summary.
+    """
+    paths = {ending: folder / f"{result.name}.{ending}" for ending in ("csv", "json", "png", "svg")}
     write_bytes(paths["csv"], csv_bytes(result.rows))
-    write_json(paths["json"], result.to_json())
+    write_json(paths["json"], {**result.to_json(), **({"command": command} if command else {})})
     try:
         result.plot(paths["png"])
+        result.plot(paths["svg"])
     except MissingExtraError as missing:
-        return Written(paths["csv"], paths["json"], None, str(missing))
-    return Written(paths["csv"], paths["json"], paths["png"])
+        return Written(paths["csv"], paths["json"], None, missing=str(missing))
+    return Written(paths["csv"], paths["json"], paths["png"], paths["svg"])
+
+
+def command(name: str, full: bool, seed: int, inputs: Mapping[str, Path]) -> str:
+    """The command that repeats a study; folders are named by what they hold, not by where they lie here."""
+    words = ["jigsync reproduce", name, *(["--full"] if full else []), *([f"--seed {seed}"] if seed else [])]
+    return " ".join([*words, *(f"--{option} {option.upper()}" for option in inputs)])
 
 
 def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
