@@ -1,0 +1,257 @@
+"""Our solvers beside public ones on the same puzzles, and how our time and memory grow with the number of fragments.
+
+python benchmarks/peers.py [--gaps COMMAND] [--grid 8x10] [--erode 0,2] [--sizes 9,25,100,400,1600,5000]
+
+Puzzles are flush squares of the bundled pictures, so that anyone can run it. The first part is upright with the grid
+told, which is what the public solvers take; the second is turned, each size in a process of its own for its memory.
+
+`gaps` is nemanja-m's genetic solver, installed from its repository into an environment of its own
+(git clone https://github.com/nemanja-m/gaps, pip install ./gaps): --gaps names that environment's `gaps`. The package
+that PyPI calls gaps is something else, a solver of the generalised assignment problem.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from jigsync.api import solve
+from jigsync.data import names, picture
+from jigsync.io.images import read_rgb
+from jigsync.placement import Placed, Placement, Solution
+from jigsync.puzzle import Grid, Puzzle
+from jigsync.study.intervals import bootstrap_mean
+from jigsync.study.score import score
+from jigsync.study.squares import same_pixels
+from jigsync.study.touching import neighbour_accuracy
+from jigsync.sweep.squares import SquareOptions, cut_squares
+from jigsync.truth import Truth
+
+OURS = ("jigsync:learned", "jigsync:boundary", "tree:mgc", "greedy:mgc", "genetic:mgc")
+GAPS = "gaps"
+PATIENCE = 600
+"""Seconds after which a peer is given up on."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One solver on one puzzle; direct counts identical fragments as one."""
+
+    direct: float
+    neighbour: float
+    seconds: float
+
+
+class PeerError(Exception):
+    """A peer could not be run; the sentence says why."""
+
+
+# ------------------------------------------------------------------------------------------------ peers
+
+
+def run_ours(name: str, puzzle: Puzzle, truth: Truth) -> Result:
+    """One of our solvers, "solver:measurer"."""
+    solver, _, measurer = name.partition(":")
+    start = time.perf_counter()
+    solution = solve(puzzle, solver, measurer=measurer or None, grid=truth.grid, upright=True)
+    return judged(puzzle, truth, solution, time.perf_counter() - start)
+
+
+def run_gaps(command: Sequence[str], generations: int, population: int, puzzle: Puzzle, truth: Truth) -> Result:
+    """The genetic solver: it takes a picture of shuffled squares and gives a picture of ordered ones."""
+    inner = [trimmed(pixels) for pixels in puzzle.fragments.pixels]
+    side = inner[0].shape[0]
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = Path(folder) / "puzzle.png", Path(folder) / "solution.png"
+        Image.fromarray(joined(inner, truth.grid)).save(given)
+        options = [f"--size={side}", f"--generations={generations}", f"--population={population}"]
+        start = time.perf_counter()
+        try:
+            done = subprocess.run(
+                [*command, "run", str(given), str(made), *options], capture_output=True, text=True, timeout=PATIENCE
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise PeerError(f"gaps was given up on: {error}") from None
+        seconds = time.perf_counter() - start
+        if not made.is_file():
+            told = (done.stderr or done.stdout).strip().splitlines()
+            raise PeerError(f"gaps made no solution: {told[-1] if told else 'it said nothing'}")
+        placement = read_back(np.asarray(Image.open(made).convert("RGB")), inner, puzzle.ids, truth.grid)
+    solution = Solution("ok", "", truth.grid, placement, solver=GAPS, puzzle=puzzle)
+    return judged(puzzle, truth, solution, seconds)
+
+
+def trimmed(pixels: np.ndarray) -> np.ndarray:
+    """The opaque square of a fragment: a peer that knows no transparency must not read the rim. -> (S, S, 3)."""
+    rows = np.flatnonzero((pixels[..., 3] > 0).any(axis=1))
+    cols = np.flatnonzero((pixels[..., 3] > 0).any(axis=0))
+    return np.ascontiguousarray(pixels[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1, :3])
+
+
+def joined(squares: Sequence[np.ndarray], grid: Grid) -> np.ndarray:
+    """One picture of the squares as presented, row by row."""
+    lines = [np.concatenate(squares[row * grid.cols : (row + 1) * grid.cols], axis=1) for row in range(grid.rows)]
+    return np.concatenate(lines, axis=0)
+
+
+def read_back(shown: np.ndarray, squares: Sequence[np.ndarray], ids: Sequence[str], grid: Grid) -> Placement:
+    """Which fragment stands where in a peer's picture: the free one whose pixels are nearest, exact ones first."""
+    side = squares[0].shape[0]
+    if shown.shape[:2] != (grid.rows * side, grid.cols * side):
+        raise PeerError(f"gaps made a picture of {shown.shape[1]} x {shown.shape[0]} pixels: the puzzle was another.")
+    flat = np.stack(squares).reshape(len(squares), -1).astype(np.float32)
+    cells = shown.reshape(grid.rows, side, grid.cols, side, 3).transpose(0, 2, 1, 3, 4).reshape(grid.size, -1)
+    off = np.stack([np.abs(flat - cell).mean(axis=1) for cell in cells.astype(np.float32)])
+    placement = {name: Placed(None, None, 0) for name in ids}
+    for slot, k in zip(*np.unravel_index(np.argsort(off, axis=None, kind="stable"), off.shape), strict=True):
+        if np.isfinite(off[slot, k]):
+            row, col = grid.cell(int(slot))
+            placement[ids[k]] = Placed(row, col, 0)
+            off[slot], off[:, k] = np.inf, np.inf
+    return placement
+
+
+def judged(puzzle: Puzzle, truth: Truth, solution: Solution, seconds: float) -> Result:
+    """Scores an upright solution."""
+    near = neighbour_accuracy(solution.placement, truth.placement, puzzle.ids)
+    return Result(same_pixels(puzzle, solution, truth), near, seconds)
+
+
+def compare(grid: Grid, side: int, erosions: Sequence[int], gaps: Sequence[str], options: argparse.Namespace) -> None:
+    """The table of the first part."""
+    peers: dict[str, Callable[[Puzzle, Truth], Result]] = {
+        name: lambda puzzle, truth, name=name: run_ours(name, puzzle, truth) for name in options.solvers.split(",")
+    }
+    if gaps:
+        peers[GAPS] = lambda puzzle, truth: run_gaps(gaps, options.generations, options.population, puzzle, truth)
+    else:
+        print("gaps is not here: name its command by --gaps (PyPI's gaps is another program).\n")
+    for erode in erosions:
+        print(f"{grid} upright squares of {side} pixels, {erode} eroded, grid told, {len(names())} bundled pictures")
+        results: dict[str, list[Result]] = {}
+        for name, run in peers.items():
+            try:
+                results[name] = [
+                    run(*cut_squares(read_rgb(picture(shown)), SquareOptions(side, grid, erode, turns=False), 7 + k))
+                    for k, shown in enumerate(names())
+                ]
+            except PeerError as error:
+                print(f"{name}: {error}")
+        table(results)
+
+
+def table(results: dict[str, list[Result]]) -> None:
+    """Accuracy with intervals, seconds, and both as ratios of the first solver's."""
+    rng = np.random.default_rng(0)
+    first = next(iter(results.values()))
+    base, base_seconds = np.mean([one.direct for one in first]), np.mean([one.seconds for one in first])
+    print(f"{'solver':18s} {'direct':>22s} {'neighbour':>22s} {'s':>8s} {'accuracy ratio':>15s} {'time ratio':>11s}")
+    for name, found in results.items():
+        direct, near = (
+            bootstrap_mean([getattr(one, field) for one in found], rng).percent() for field in ("direct", "neighbour")
+        )
+        seconds = np.mean([one.seconds for one in found])
+        ratio = np.mean([one.direct for one in found]) / max(base, 1e-9)
+        print(f"{name:18s} {direct:>22s} {near:>22s} {seconds:8.2f} {ratio:15.2f} {seconds / base_seconds:11.2f}")
+    print()
+
+
+# ------------------------------------------------------------------------------------------------ growth
+
+
+def shape(n: int) -> Grid:
+    """The most square grid of about n cells that is not wider than 2 : 1."""
+    return min(
+        (Grid(rows, cols) for rows in range(1, int(n**0.5) + 1) for cols in (round(n / rows),) if cols <= 2 * rows),
+        key=lambda grid: (abs(grid.size - n), grid.cols - grid.rows),
+    )
+
+
+def one_size(grid: Grid, side: int, solver: str) -> dict[str, float | str | int]:
+    """Measures and solves one turned puzzle in this process."""
+    name, _, measurer = solver.partition(":")
+    puzzle, truth = cut_squares(read_rgb(picture("coffee")), SquareOptions(side, grid), 11)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start, cpu = time.perf_counter(), time.process_time()
+    solution = solve(puzzle, name, measurer=measurer or None, grid=truth.grid)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    near = neighbour_accuracy(solution.placement, truth.placement, puzzle.ids)
+    direct = score(solution, truth).best4.aa_rot
+    return {
+        "grid": str(grid),
+        "n": grid.size,
+        "seconds": seconds,
+        "cpu": cpu,
+        "peak_mb": peak / 1024,
+        "own_mb": (peak - before) / 1024,
+        "direct": direct,
+        "neighbour": near,
+    }
+
+
+def growth(sizes: Sequence[int], side: int, solver: str) -> None:
+    """The table of the second part."""
+    print(f"growth of {solver}: turned squares of {side} pixels, grid told, each size in a fresh process")
+    heads = ("s", "CPU s", "peak MB", "own MB", "direct", "near")
+    print(f"{'grid':>8s} {'N':>6s} " + " ".join(f"{head:>9s}" for head in heads))
+    found = []
+    for n in sizes:
+        told = [sys.executable, __file__, "--one", str(shape(n)), "--side", str(side), "--growth", solver]
+        done = subprocess.run(told, capture_output=True, text=True)
+        if done.returncode:
+            print(f"{shape(n)!s:>8s} failed: {done.stderr.strip().splitlines()[-1:]}")
+            continue
+        row = json.loads(done.stdout.splitlines()[-1])
+        found.append(row)
+        print(
+            f"{row['grid']:>8s} {row['n']:6d} {row['seconds']:9.2f} {row['cpu']:9.2f} {row['peak_mb']:9.0f}"
+            f" {row['own_mb']:9.0f} {100 * row['direct']:8.1f}% {100 * row['neighbour']:8.1f}%",
+            flush=True,
+        )
+    large = [row for row in found if row["n"] >= 100]
+    if len(large) > 1:
+        x = np.log([row["n"] for row in large])
+        for what, key in (("CPU time", "cpu"), ("memory of ours", "own_mb")):
+            slope = np.polyfit(x, np.log([max(row[key], 1e-3) for row in large]), 1)[0]
+            print(f"{what} grows like N^{slope:.2f} from {large[0]['n']} fragments on")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--gaps", default="", help="the command of nemanja-m's gaps, from its own environment")
+    parser.add_argument("--generations", type=int, default=20, help="of gaps")
+    parser.add_argument("--population", type=int, default=200, help="of gaps")
+    parser.add_argument("--solvers", default=",".join(OURS), help="ours, as solver:measurer")
+    parser.add_argument("--grid", type=Grid.parse, default=Grid(8, 10), help="rows x cols of the first part")
+    parser.add_argument("--side", type=int, default=28, help="pixels of a square")
+    parser.add_argument("--erode", default="0,2", help="pixels cut from every side, one table each")
+    parser.add_argument("--sizes", default="9,25,100,400,1600,5000", help="fragments of the second part; empty: none")
+    parser.add_argument("--growth", default=OURS[0], help="solver:measurer of the second part")
+    parser.add_argument("--one", type=Grid.parse, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one is not None:
+        print(json.dumps(one_size(options.one, options.side, options.growth)))
+        return
+    gaps = shlex.split(options.gaps)
+    if gaps and shutil.which(gaps[0]) is None:
+        parser.error(f"there is no command '{gaps[0]}'")
+    compare(options.grid, options.side, [int(text) for text in options.erode.split(",") if text], gaps, options)
+    growth([int(text) for text in options.sizes.split(",") if text], options.side, options.growth)
+
+
+if __name__ == "__main__":
+    main()
