@@ -467,6 +467,44 @@ def test_another_method_changes_no_figure(images: Path, tmp_path: Path) -> None:
     assert alone == together
 
 
+def test_the_seed_moves_intervals_and_nothing_else(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty answers with scores of many digits, so that two bootstraps cannot agree by chance."""
+    specs, config = specs_of(images), Config.of((GREEDY, TREE))
+    predict.predict(specs[:1], config, tmp_path, 1, quiet)
+    rng = np.random.default_rng(0)
+    made = [
+        replace(
+            one,
+            spec=replace(one.spec, name=f"{one.spec.name}-{k}"),
+            by_gauge={gauge: {name: float(rng.random()) for name in values} for gauge, values in one.by_gauge.items()},
+        )
+        for k in range(20)
+        for one in scored_of(specs[:1], config, tmp_path)
+    ]
+    first, again, other = (lines(made, seed) for seed in (5, 5, 6))
+    assert first == again
+    for a, b in zip(first, other, strict=True):
+        for gauge in ("model", "best4"):
+            for measure in ("AA", "AA+rot", "SRA", "rotation"):
+                mine, theirs = a.by_gauge[gauge][measure], b.by_gauge[gauge][measure]
+                assert mine.estimate == theirs.estimate
+                assert (mine.low, mine.high) != (theirs.low, theirs.high)
+            assert a.by_gauge[gauge]["PA"] == b.by_gauge[gauge]["PA"], "Wilson's interval has no seed"
+    (pair,), (same,), (moved,) = (pairs(made, seed) for seed in (5, 5, 6))
+    assert pair == same
+    mine, theirs = (one.by_gauge["model"]["AA"] for one in (pair, moved))
+    assert mine[1] == theirs[1]
+    assert mine[0].estimate == theirs[0].estimate
+    assert (mine[0].low, mine[0].high) != (theirs[0].low, theirs[0].high)
+    seeds = []
+    monkeypatch.setattr(run, "lines", lambda scored, seed: seeds.append(seed) or [])
+    monkeypatch.setattr(run, "pairs", lambda scored, seed: seeds.append(seed) or [])
+    run.evaluate(tmp_path, specs[:1], config, 11, "model")
+    assert seeds == [11, 11]
+
+
 def test_old_figures_stand_when_the_code_has_changed(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
