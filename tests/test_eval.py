@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,11 +28,12 @@ from jigsync.placement import Placed, Solution
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.solvers.greedy import Greedy
 from jigsync.solvers.tree import Tree
-from jigsync.study.evaluate import fingerprint, plan, predict, run
+from jigsync.study.evaluate import chart, fingerprint, plan, predict, run
 from jigsync.study.evaluate.cache import Cache, Config, Prediction
 from jigsync.study.evaluate.plan import Wanted, methods_of
 from jigsync.study.evaluate.scores import Scored, score_cache
 from jigsync.study.evaluate.spec import Method, PictureSource, Spec
+from jigsync.study.evaluate.style import STYLE
 from jigsync.study.evaluate.table import ALL_KINDS, lines, pairs
 from jigsync.study.intervals import wilson
 from jigsync.study.result import silent
@@ -572,3 +574,13 @@ def test_a_folder_that_is_not_ours_is_left_alone(
     assert cli.main(["eval", "--images", str(images), "--out", str(tmp_path)]) == 2
     assert "thesis.tex" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_no_two_looks_of_a_chart_are_alike() -> None:
+    looks = range(chart.SERIES)
+    assert len({chart.marker(look, 0, 0) for look in looks}) == chart.SERIES
+    assert len({chart.DASHES[look] for look in looks}) == chart.SERIES
+    for look in looks:
+        assert f".s{look} {{ color: var(--s{look}); }}" in STYLE
+        colours = re.findall(rf"--s{look}: (#[0-9a-f]{{6}});", STYLE)
+        assert len(set(colours)) == 2, "one for light, one for dark"

@@ -22,15 +22,17 @@ BOTTOM: Final = 30
 SPREAD: Final = 0.5
 """Share of a severity's room that its methods are spread over, so that their intervals do not cover each other."""
 RADIUS: Final = 4.2
-SERIES: Final = 6
+SERIES: Final = 8
 """Looks there are; more methods begin again."""
-DASHES: Final = ("", "6 3", "2 3", "8 3 2 3", "1 4", "10 4")
+DASHES: Final = ("", "6 3", "2 3", "8 3 2 3", "12 3 2 3 2 3", "10 4", "4 2", "1 2")
 _CORNERS: Final[dict[int, list[tuple[float, float]]]] = {
     1: [(-1, -1), (1, -1), (1, 1), (-1, 1)],
     2: [(0, -1.3), (1.2, 0.9), (-1.2, 0.9)],
     3: [(0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)],
     4: [(0, 1.3), (1.2, -0.9), (-1.2, -0.9)],
     5: [(-1.3, 0), (-0.4, 0.4), (0, 1.3), (0.4, 0.4), (1.3, 0), (0.4, -0.4), (0, -1.3), (-0.4, -0.4)],
+    6: [(-1.3, -0.5), (1.3, -0.5), (1.3, 0.5), (-1.3, 0.5)],
+    7: [(-0.6, -1.4), (0.6, -1.4), (0.6, 1.4), (-0.6, 1.4)],
 }
 """look -> corners of its marker, in radii; the others have a circle."""
 

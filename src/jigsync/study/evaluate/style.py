@@ -6,10 +6,12 @@ from typing import Final
 
 STYLE: Final = """
 :root { color-scheme: light dark; --paper: #fcfcfa; --ink: #24231f; --faint: #6b6962; --rule: #dddbd4; --head: #f2f1ec;
-  --s0: #0072b2; --s1: #c2500b; --s2: #007a58; --s3: #a8497f; --s4: #8a6d00; --s5: #2f6f9f; }
+  --s0: #0072b2; --s1: #c2500b; --s2: #007a58; --s3: #a8497f; --s4: #8a6d00; --s5: #55534d;
+  --s6: #6a45c9; --s7: #7a4a1e; }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #1b1b19; --ink: #ecebe6; --faint: #a5a29a; --rule: #3a3935; --head: #262622;
-    --s0: #56b4e9; --s1: #f08a4b; --s2: #2fc79a; --s3: #e29ac4; --s4: #e6c229; --s5: #9fc9e8; } }
+    --s0: #56b4e9; --s1: #f08a4b; --s2: #2fc79a; --s3: #e29ac4; --s4: #e6c229; --s5: #d4d2cb;
+    --s6: #b39df5; --s7: #d0a070; } }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
 main { max-width: 1180px; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .4rem; }
@@ -21,7 +23,7 @@ nav { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; }
 a { color: var(--s0); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .28rem .7rem; text-align: right; vertical-align: top; white-space: nowrap; }
+th, td { padding: .28rem .55rem; text-align: right; vertical-align: top; white-space: nowrap; }
 th:first-child, td:nth-child(2) { text-align: left; }
 thead th { background: var(--head); font-weight: 600; border-bottom: 1px solid var(--rule); }
 tr.first > * { border-top: 1px solid var(--rule); }
@@ -36,11 +38,12 @@ svg .title { font-weight: 600; font-size: 13px; }
 svg .tick { fill: var(--faint); }
 svg .axis { stroke: var(--rule); }
 svg .line, svg .whisker { fill: none; stroke: currentColor; stroke-width: 1.6; }
-svg .line { opacity: .75; }
+svg .line { opacity: .85; }
 svg circle, svg polygon { fill: currentColor; stroke: currentColor; stroke-width: 1.6; stroke-linejoin: round; }
 svg .hollow { fill: var(--paper); }
 .s0 { color: var(--s0); } .s1 { color: var(--s1); } .s2 { color: var(--s2); }
 .s3 { color: var(--s3); } .s4 { color: var(--s4); } .s5 { color: var(--s5); }
+.s6 { color: var(--s6); } .s7 { color: var(--s7); }
 .key { display: flex; flex-wrap: wrap; gap: .3rem 1.4rem; }
 .key span { display: inline-flex; align-items: center; gap: .4rem; }
 .key .swatch { width: 36px; }
