@@ -1,0 +1,104 @@
+"""docs/results.md is made from result files, and what docs/errata.md refers to exists."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from PIL import Image
+
+from jigsync.study.reproduce import STUDIES, write
+from jigsync.study.result import Compared, StudyResult
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+LARGEST = 1_500_000
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("results", ROOT / "tools" / "results.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_what_the_stored_files_give(tool: ModuleType) -> None:
+    assert (DOCS / "results.md").read_text(encoding="utf-8") == tool.page(DOCS)
+    assert tool.main(["--check"]) == 0
+
+
+def test_stored_files_are_whole_small_and_name_no_folder_of_ours() -> None:
+    stored = sorted((DOCS / "results").glob("*.json"))
+    assert stored
+    for path in stored:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        assert result["name"] == path.stem
+        assert path.stem in STUDIES
+        with path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+            assert len(list(csv.DictReader(file))) == result["rows"]
+        assert result["command"].startswith(f"jigsync reproduce {path.stem}")
+        assert "/" not in result["command"]
+    files = [path for folder in ("results", "images/results") for path in (DOCS / folder).iterdir()]
+    assert {path.stem for path in files} <= set(STUDIES)
+    assert sum(path.stat().st_size for path in files) < LARGEST
+
+
+def result(verdict: str = "it holds") -> StudyResult:
+    def plot(path: Path) -> None:
+        Image.effect_noise((90, 40), 50).convert("RGB").save(path, "PNG")
+
+    compared = [Compared("a | b", 0.123456, "12 %", "agrees"), Compared("c", "1.0 % [0.5, 2.0]", 3, "differs: why")]
+    return StudyResult(
+        "orbit", "a title", [{"x": 1}, {"x": 2}], compared, verdict, {"seed": 3, "sizes": [[3, 64]]}, plot
+    )
+
+
+def test_taking_writes_the_page_and_a_change_is_noticed(
+    tool: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs, studies = tmp_path / "docs", tmp_path / "studies"
+    docs.mkdir()
+    write(result(), studies, "jigsync reproduce orbit --seed 3")
+    assert tool.main(["--take", str(studies)], docs) == 0
+    text = (docs / "results.md").read_text(encoding="utf-8")
+    for told in (
+        "| a \\| b | 0.1235 | 12 % | agrees |",
+        "| c | 1.0 % [0.5, 2.0] | 3 | differs: why |",
+        "\nit holds\n",
+        "`jigsync reproduce orbit --seed 3`; seed 3, sizes 3x64; [all 2 rows](results/orbit.csv).",
+        "![a title](images/results/orbit.png)",
+        "No results are stored of: gauge, density,",
+    ):
+        assert told in text
+    assert tool.main(["--check"], docs) == 0
+    write(result("it does not"), docs / "results", "jigsync reproduce orbit --seed 3")
+    assert tool.main(["--check"], docs) == 1
+    assert "not fresh" in capsys.readouterr().err
+    assert tool.main(["--weird"], docs) == 2
+
+
+# ------------------------------------------------------------------------------------------------ errata
+
+
+def test_every_erratum_of_the_specification_is_there_and_shown_by_something() -> None:
+    text = (DOCS / "errata.md").read_text(encoding="utf-8")
+    sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert [section.split(".")[0] for section in sections] == [str(k + 1) for k in range(len(sections))]
+    assert len(sections) >= 8
+    for section in sections:
+        shown = re.findall(r"`(tests/\w+\.py)::(\w+)`|`jigsync reproduce ([\w-]+)`", section)
+        assert shown, section.splitlines()[0]
+        for file, test, study in shown:
+            if study:
+                assert study in STUDIES, study
+            else:
+                source = (ROOT / file).read_text(encoding="utf-8")
+                assert re.search(rf"^def {test}\(", source, re.MULTILINE), f"{file}::{test}"
