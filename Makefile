@@ -2,6 +2,7 @@
 # make test    everything that CI checks
 # make docs    rewrite docs/cli.md from the program
 # make site    the documents with an API reference from the docstrings, into build/site
+# make results run all studies (IMAGES=folder of pictures) and rewrite docs/results.md; takes an hour or more
 # make picture rewrite README.md's pictures and those of docs/method.md from the demo's puzzle
 # make format  format the code, apply the linter's fixes
 # make clean   remove what the other targets made
@@ -14,7 +15,7 @@ JOBS ?= 2
 INSTALL_FROM := pyproject.toml $(wildcard hatch_build.py) $(shell find src -name '*.c' -o -name '*.h')
 CODE := src tests tools benchmarks $(wildcard hatch_build.py)
 
-.PHONY: demo test lint types docs docs-check site picture format clean browser
+.PHONY: demo test lint types docs docs-check site results picture format clean browser
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -47,6 +48,10 @@ docs: $(VENV)/installed-dev
 # A warning is an error (mkdocs.yml); what the theme has to say about other products is not asked for.
 site: $(VENV)/installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+results: $(VENV)/installed-dev
+	$(BIN)/jigsync reproduce all $(if $(IMAGES),--images $(IMAGES)) --workers $(JOBS) --out build/studies
+	$(BIN)/python tools/results.py --take build/studies
 
 picture: demo browser $(VENV)/installed-dev
 	$(BIN)/jigsync show demo-out/puzzle --solution demo-out/solution.json --truth demo-out/truth.json --gauge best4 \

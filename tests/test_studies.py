@@ -200,3 +200,22 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in listed for name in reproduce.STUDIES)
     assert main(["reproduce", "nothing"]) == 2
     assert "There is no study 'nothing'" in capsys.readouterr().err
+
+
+def test_all_goes_on_without_a_study_that_cannot_be_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reproduce, "STUDIES", {"gauge": "", "orbit": ""})
+
+    def broken(full: bool, workers: int, seed: int, progress: object) -> StudyResult:
+        raise OptionError("There is no such picture.")
+
+    monkeypatch.setattr(gauge, "run", broken)
+    assert main(["reproduce", "all", "--out", str(tmp_path), "--json"]) == 2
+    told = capsys.readouterr()
+    assert "gauge was left out. There is no such picture." in told.err
+    assert "1 of 2 studies could not be run: gauge." in told.err
+    assert [one["name"] for one in json.loads(told.out)] == ["orbit"]
+    assert json.loads((tmp_path / "orbit.json").read_text())["command"] == "jigsync reproduce orbit"
+    assert main(["reproduce", "gauge", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.strip() == "jigsync: There is no such picture."

@@ -31,6 +31,7 @@ def reproduce(
     import time
 
     from jigsync.cli.progress import progress_bar
+    from jigsync.errors import JigsyncError, OptionError
     from jigsync.study import reproduce as studies
 
     if name == "list":
@@ -40,12 +41,19 @@ def reproduce(
     for one in names:
         studies.get(one)
     given = {option: path for option, path in (("images", images), ("dino", dino)) if path is not None}
-    done = []
+    done, failed = [], []
     for one in names:
         start = time.perf_counter()
-        with progress_bar() as report:
-            inputs = {key: path for key, path in given.items() if name != "all" or key in studies.takes(one)}
-            result = studies.run(one, full=full, workers=workers, seed=seed, progress=report, inputs=inputs)
+        inputs = {key: path for key, path in given.items() if name != "all" or key in studies.takes(one)}
+        try:
+            with progress_bar() as report:
+                result = studies.run(one, full=full, workers=workers, seed=seed, progress=report, inputs=inputs)
+        except JigsyncError as error:
+            if name != "all":
+                raise
+            failed.append(one)
+            typer.echo(f"jigsync: {one} was left out. {error}", err=True)
+            continue
         written = studies.write(result, out, studies.command(one, full, seed, inputs))
         seconds = time.perf_counter() - start
         if as_json:
@@ -58,6 +66,8 @@ def reproduce(
             typer.echo(f"jigsync: {written.missing}", err=True)
     if as_json:
         typer.echo(json.dumps(done[0] if name != "all" else done))
+    if failed:
+        raise OptionError(f"{len(failed)} of {len(names)} studies could not be run: {', '.join(failed)}.")
 
 
 def _list(names: dict[str, str]) -> str:
