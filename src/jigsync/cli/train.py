@@ -88,6 +88,10 @@ def unary(
     out: Out,
     val: Val = None,
     start: Start = None,
+    loss: Annotated[
+        str,
+        typer.Option(help="fixed: pictures are known to be upright; min, soft-min, cached: their gauge is unknown."),
+    ] = "fixed",
     steps: Steps = 2_000,
     samples: Samples = 16,
     reuse: Reuse = 1.5,
@@ -100,14 +104,18 @@ def unary(
     as_json: Json = False,
 ) -> None:
     """The unary head: which turn and cell of one fragment, which side up for a whole picture."""
+    from jigsync.errors import bad_value
     from jigsync.learn import need_torch
 
     need_torch()
+    from jigsync.learn.gauge_loss import LOSSES
     from jigsync.learn.loop import LoopOptions
     from jigsync.learn.mixture import pictures_of
     from jigsync.learn.unary_task import UnaryTask
 
-    task = UnaryTask(pictures_of(images), pictures_of(val or images), seed)
+    if loss not in LOSSES:
+        raise bad_value("loss", "a training", f"one of {', '.join(LOSSES)}", loss)
+    task = UnaryTask(pictures_of(images), pictures_of(val or images), seed, loss, max(1, 2 * steps // 3))
     options = LoopOptions(
         steps=steps,
         samples=samples,

@@ -48,7 +48,7 @@ class UnaryData:
     def sample(self, k: int) -> Sample:
         """The k-th sample: large (4, WHOLE, WHOLE, 3), small (SMALLS, 4, FRAGMENT, FRAGMENT, 3) and cells (SMALLS, 2).
 
-        Pictures are drawn without replacement: every one once an epoch.
+        `picture` is the number of the picture. Pictures are drawn without replacement: every one once an epoch.
         """
         epoch, at = divmod(k, len(self.pictures))
         order = np.random.default_rng(derive_seed("order", self.seed, epoch)).permutation(len(self.pictures))
@@ -62,7 +62,12 @@ class UnaryData:
             part, centre = _part(rgb, share, rng)
             small.append(digitised(worn(part, rng), FRAGMENT, rng))
             cells.append(centre)
-        return {"large": views, "small": np.stack(small), "cells": np.array(cells, dtype=np.float32)}
+        return {
+            "large": views,
+            "small": np.stack(small),
+            "cells": np.array(cells, dtype=np.float32),
+            "picture": np.array(order[at]),
+        }
 
 
 def _part(rgb: Rgb, share: float, rng: np.random.Generator) -> tuple[Rgb, tuple[float, float]]:

@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from jigsync import z4
 from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
+from jigsync.learn.gauge_loss import turned_centres
 from jigsync.learn.mixture import Pictures
 from jigsync.learn.unary import Unary, UnaryBatch
 from jigsync.learn.unary_data import UnaryData, augmented
@@ -40,16 +42,21 @@ class UnaryTask:
         pictures: to train on, upright.
         held_out: to validate on.
         seed: of everything.
+        loss: one of `gauge_loss.LOSSES`; with another than "fixed" a sample is a puzzle in an unknown gauge.
+        cold: step at which soft-min has become the minimum.
     """
 
     pictures: Pictures
     held_out: Pictures
     seed: int = 0
+    loss: str = "fixed"
+    cold: int = 1
     name: str = "unary"
 
     def config(self) -> dict[str, Any]:
         """What the run's config says of the network."""
-        return {"encoder": "efficientnet-lite0"}
+        known = self.loss == "fixed"
+        return {"encoder": "efficientnet-lite0"} | ({} if known else {"loss": self.loss, "cold": self.cold})
 
     def data_config(self) -> dict[str, Any]:
         """What the run's config says of the data."""
@@ -62,17 +69,25 @@ class UnaryTask:
 
     def model(self) -> nn.Module:
         """The network, from the ImageNet weights."""
-        return Unary()
+        return Unary(self.loss, sum(len(folder) for folder in self.pictures), self.cold)
 
     def batch(self, samples: Sequence[Sample], rng: np.random.Generator) -> UnaryBatch:
         """Some samples, augmented, as one batch."""
         large = np.stack([augmented(sample["large"], rng) for sample in samples])
         small = np.stack([augmented(part, rng) for sample in samples for part in sample["small"]])
         cells = np.concatenate([sample["cells"] for sample in samples])
-        turns = tuple(torch.zeros(len(part), dtype=torch.int64) for part in (large, small))
-        # Mirroring moves centres; where a fragment belongs across is a matter of chance anyway.
         views = (torch.from_numpy(large), torch.from_numpy(small))
-        return UnaryBatch(views, turns, (None, torch.from_numpy(cells)), ("large", "small"))
+        names = ("large", "small")
+        if self.loss == "fixed":
+            turns = tuple(torch.zeros(len(part), dtype=torch.int64) for part in (large, small))
+            # Mirroring moves centres; where a fragment belongs across is a matter of chance anyway.
+            return UnaryBatch(views, turns, (None, torch.from_numpy(cells)), names)
+        # Every picture has a gauge of its own, which the loss does not know.
+        puzzles = [int(sample["picture"]) for sample in samples]
+        gauges = torch.tensor([derive_seed("gauge", self.seed, puzzle) % z4.ORDER for puzzle in puzzles])
+        turns = (gauges, gauges.repeat_interleave(len(small) // len(samples)))
+        centres = turned_centres(torch.from_numpy(cells))[torch.arange(len(cells)), turns[1]]
+        return UnaryBatch(views, turns, (None, centres), names, torch.tensor(puzzles))
 
     def validation(self) -> list[Sample]:
         """Whole pictures and fragments of the held-out pictures."""
