@@ -91,7 +91,9 @@ def _read(region: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
     valid = opaque.any(axis=2) & (last >= BANDS[-1] - 1)
     last = np.where(valid, last, CELL - 1)
     columns = last[..., None] - np.arange(BANDS[-1])
-    behind = np.take_along_axis(region, columns[..., None], axis=2).astype(np.float32)
+    # A pixel is moved about as one number, which is several times as fast as four of them.
+    packed = np.take_along_axis(region.view(np.uint32)[..., 0], columns, axis=2)
+    behind = packed.view(np.uint8).reshape(*columns.shape, 4).astype(np.float32)
     band = np.add.reduceat(behind, BANDS[:-1], axis=2)
     total = band[..., 3]
     colour = np.minimum(band[..., :3] * (255 / np.maximum(total, 1))[..., None], 255)
