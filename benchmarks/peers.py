@@ -184,7 +184,6 @@ def one_size(grid: Grid, side: int, solver: str) -> dict[str, float | str | int]
     """Measures and solves one turned puzzle in this process."""
     name, _, measurer = solver.partition(":")
     puzzle, truth = cut_squares(read_rgb(picture("coffee")), SquareOptions(side, grid), 11)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start, cpu = time.perf_counter(), time.process_time()
     solution = solve(puzzle, name, measurer=measurer or None, grid=truth.grid)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
@@ -197,7 +196,6 @@ def one_size(grid: Grid, side: int, solver: str) -> dict[str, float | str | int]
         "seconds": seconds,
         "cpu": cpu,
         "peak_mb": peak / 1024,
-        "own_mb": (peak - before) / 1024,
         "direct": direct,
         "neighbour": near,
     }
@@ -206,7 +204,7 @@ def one_size(grid: Grid, side: int, solver: str) -> dict[str, float | str | int]
 def growth(sizes: Sequence[int], side: int, solver: str) -> None:
     """The table of the second part."""
     print(f"growth of {solver}: turned squares of {side} pixels, grid told, each size in a fresh process")
-    heads = ("s", "CPU s", "peak MB", "own MB", "direct", "near")
+    heads = ("s", "CPU s", "peak MB", "more MB", "direct", "near")
     print(f"{'grid':>8s} {'N':>6s} " + " ".join(f"{head:>9s}" for head in heads))
     found = []
     for n in sizes:
@@ -217,17 +215,17 @@ def growth(sizes: Sequence[int], side: int, solver: str) -> None:
             continue
         row = json.loads(done.stdout.splitlines()[-1])
         found.append(row)
+        row["more_mb"] = row["peak_mb"] - found[0]["peak_mb"]
         print(
             f"{row['grid']:>8s} {row['n']:6d} {row['seconds']:9.2f} {row['cpu']:9.2f} {row['peak_mb']:9.0f}"
-            f" {row['own_mb']:9.0f} {100 * row['direct']:8.1f}% {100 * row['neighbour']:8.1f}%",
+            f" {row['more_mb']:9.0f} {100 * row['direct']:8.1f}% {100 * row['neighbour']:8.1f}%",
             flush=True,
         )
+    print("more MB: above the first size, which holds the program and the picture")
     large = [row for row in found if row["n"] >= 100]
     if len(large) > 1:
-        x = np.log([row["n"] for row in large])
-        for what, key in (("CPU time", "cpu"), ("memory of ours", "own_mb")):
-            slope = np.polyfit(x, np.log([max(row[key], 1e-3) for row in large]), 1)[0]
-            print(f"{what} grows like N^{slope:.2f} from {large[0]['n']} fragments on")
+        slope = np.polyfit(np.log([row["n"] for row in large]), np.log([row["cpu"] for row in large]), 1)[0]
+        print(f"CPU time grows like N^{slope:.2f} from {large[0]['n']} fragments on")
 
 
 def main() -> None:
@@ -250,7 +248,9 @@ def main() -> None:
     if gaps and shutil.which(gaps[0]) is None:
         parser.error(f"there is no command '{gaps[0]}'")
     compare(options.grid, options.side, [int(text) for text in options.erode.split(",") if text], gaps, options)
-    growth([int(text) for text in options.sizes.split(",") if text], options.side, options.growth)
+    sizes = [int(text) for text in options.sizes.split(",") if text]
+    if sizes:
+        growth(sizes, options.side, options.growth)
 
 
 if __name__ == "__main__":
