@@ -56,6 +56,8 @@ def open_session(data: bytes, name: str, metadata: Mapping[str, str]) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
     options.log_severity_level = 3
+    # Threads that wait by spinning take the cores from the workers of an evaluation, which are many.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own kinds, which are not exported
