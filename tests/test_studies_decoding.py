@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jigsync.errors import InputError
 from jigsync.measure import registry
 from jigsync.measure import vocabulary as v
-from jigsync.measure.measurements import Measurements
+from jigsync.measure.measurements import Measurements, UnaryCells
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.study import ablation, context, decoding, gauge_fix, loops, progression, reproduce, symmetrize
 from jigsync.study.decoding import BASE, Answer, Sample, Setup
@@ -126,7 +127,7 @@ class Fake:
     def measure(self, puzzle: Puzzle) -> Measurements:
         n = len(puzzle)
         flat = np.full((n, n, v.RELATIONS), -np.log(v.RELATIONS), dtype=np.float32)
-        told = np.log(np.full((n, 4), 0.25)) if self.name == "unary" else None
+        told = np.log(np.full((n, 4), 0.25)) if self.name == "knows" else None
         return Measurements(puzzle.ids, log_p=flat, unary_turns=told)
 
 
@@ -138,14 +139,24 @@ def test_rows_come_on_with_the_measurers_that_are_registered(monkeypatch: pytest
     assert decoding.available(("pairwise", "comparator")) == ["pairwise"]
 
 
-def test_single_fragments_are_asked_where_pairs_are_silent(
-    monkeypatch: pytest.MonkeyPatch, sample_puzzle: Puzzle
-) -> None:
+def test_the_unary_head_is_asked_where_pairs_are_silent(monkeypatch: pytest.MonkeyPatch, sample_puzzle: Puzzle) -> None:
     monkeypatch.setattr(decoding, "_measurer", Fake)
-    monkeypatch.setattr(registry, "_REGISTRY", {"learned": ("", ""), "pairwise": ("", "")})
-    assert decoding.measure(sample_puzzle, "pairwise").unary_turns is None
-    monkeypatch.setattr(registry, "_REGISTRY", {"learned": ("", ""), "pairwise": ("", ""), "unary": ("", "")})
-    assert decoding.measure(sample_puzzle, "pairwise").unary_turns is not None
+    head = np.log(np.tile([0.7, 0.1, 0.1, 0.1], (6, 1))), UnaryCells(np.full((6, 2), 0.5), np.ones(6))
+    monkeypatch.setattr(decoding, "single", lambda puzzle: head)
+    silent = decoding.measure(sample_puzzle, "silent")
+    assert silent.unary_turns is head[0]
+    assert silent.unary_cells is head[1]
+    assert np.ptp(decoding.measure(sample_puzzle, "knows").unary_turns) == 0, "its own word comes first"
+    monkeypatch.setattr(decoding, "single", lambda puzzle: None)
+    assert decoding.measure(sample_puzzle, "silent").unary_turns is None
+
+
+def test_a_head_that_cannot_be_run_tells_nothing(monkeypatch: pytest.MonkeyPatch, sample_puzzle: Puzzle) -> None:
+    def absent() -> None:
+        raise InputError("There are no weights.")
+
+    monkeypatch.setattr(decoding, "load_unary", absent)
+    assert decoding.single(sample_puzzle) is None
 
 
 @pytest.fixture

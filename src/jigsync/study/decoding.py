@@ -2,7 +2,7 @@
 
 Turned Met-Sweep puzzles of one severity, bad enough that rows can differ; the grid is told, as in the paper's tables.
 Any registered measurer will do; what single fragments tell (turns, cells) comes from the measurer itself or, where it
-says nothing about them, from the first of SINGLE that does. Scores stand in two gauges:
+says nothing about them, from the unary head. Scores stand in two gauges:
 
     model   as answered
     true    the answer turned as a whole so that most turns are right: only the truth can choose it
@@ -20,10 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync import z4
+from jigsync.errors import JigsyncError
 from jigsync.io.images import read_rgb
 from jigsync.measure import registry
 from jigsync.measure import vocabulary as v
-from jigsync.measure.measurements import Measurements, Measurer
+from jigsync.measure.contour import read_contours
+from jigsync.measure.measurements import Measurements, Measurer, UnaryCells
+from jigsync.measure.unary import load_unary, measure_fragments
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.study.cues import pictures_of, random_window
 from jigsync.study.intervals import Interval, bootstrap_mean, paired_difference, wilson
@@ -38,8 +41,6 @@ from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import SyncResult, synchronize
 from jigsync.truth import Truth
 
-SINGLE: Final = ("unary", registry.DEFAULT)
-"""Measurers that are asked about single fragments, in this order, where another one is silent about them."""
 RELATIONS: Final = ("pairwise", "learned")
 """Measurers of the paper's tables, of which those that are registered are run: all relations, direct neighbours."""
 SEVERITY: Final = "severe"
@@ -147,14 +148,21 @@ def _measurer(name: str) -> Measurer:
 
 
 def measure(puzzle: Puzzle, name: str) -> Measurements:
-    """The measurements of a puzzle, with what single fragments tell when anything registered tells it."""
+    """The measurements of a puzzle, with what the unary head tells about single fragments where they are silent."""
     found = _measurer(name).measure(puzzle)
-    for other in available([one for one in SINGLE if one != name]):
-        if found.unary_turns is None:
-            single = _measurer(other).measure(puzzle)
-            cells = single.unary_cells if found.unary_cells is None else found.unary_cells
-            found = replace(found, unary_turns=single.unary_turns, unary_cells=cells)
-    return found
+    head = single(puzzle) if found.unary_turns is None else None
+    if head is None:
+        return found
+    return replace(found, unary_turns=head[0], unary_cells=head[1] if found.unary_cells is None else found.unary_cells)
+
+
+def single(puzzle: Puzzle) -> tuple[NDArray[np.float64], UnaryCells] | None:
+    """Turns and cells by the shipped unary head, or None where it cannot be run."""
+    try:
+        model = load_unary()
+    except JigsyncError:
+        return None
+    return measure_fragments(puzzle, read_contours(puzzle).cell, model)
 
 
 def layout_of(puzzle: Puzzle, truth: Truth) -> Layout:
