@@ -22,7 +22,7 @@ from jigsync.learn import checkpoint, curve
 from jigsync.learn.chunks import SIZE, Chunks, Data, Sample
 from jigsync.sweep.seeds import derive_seed
 
-RISE: Final = 200
+RISE: Final = 100
 FALL: Final = 0.3
 LEAST: Final = 0.02
 

@@ -7,9 +7,7 @@ turned by k and the true turns are 0: shuffling the four would change nothing, f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import cv2
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 from jigsync import z4
 from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
+from jigsync.learn.mixture import Pictures
 from jigsync.measure.views import FRAGMENT, WHOLE, filled
 from jigsync.sweep.photometry import jpeg_round_trip
 from jigsync.sweep.seeds import derive_seed
@@ -28,8 +27,11 @@ LARGE: Final = (0.6, 1.0)
 SMALL: Final = (0.16, 0.45)
 SMALLS: Final = 2
 """Small parts a sample."""
-LEAST_PIXELS: Final = 40
-"""A small part is not smaller: blurred fragments teach blur."""
+SHRINK: Final = 2
+"""Views are at least so many times smaller than the part they show: the picture's own JPEG blocks, which lie as it was
+stored, upright, would tell the turn of a part that is shown as large as it was stored."""
+SKEW: Final = 4.0
+"""Largest skew of a view, in degrees."""
 INSETS: Final = (-0.06, 0.16)
 """How far a fragment's sides are worn away, on average, in parts of it; negative: it leans over its cell."""
 ROUGH: Final = (0.0, 0.07)
@@ -42,23 +44,23 @@ Rgb = NDArray[np.uint8]
 class UnaryData:
     """The stream of samples of a seed."""
 
-    pictures: Sequence[Path]
+    pictures: Pictures
     seed: int
 
     def sample(self, k: int) -> Sample:
         """The k-th sample: large (4, WHOLE, WHOLE, 3), small (SMALLS, 4, FRAGMENT, FRAGMENT, 3) and cells (SMALLS, 2).
 
-        `picture` is the number of the picture. Pictures are drawn without replacement: every one once an epoch.
+        `picture` is the number of the picture among all. A folder is drawn first, then a picture of it.
         """
-        epoch, at = divmod(k, len(self.pictures))
-        order = np.random.default_rng(derive_seed("order", self.seed, epoch)).permutation(len(self.pictures))
         rng = np.random.default_rng(derive_seed("unary", self.seed, k))
-        rgb = read_rgb(self.pictures[int(order[at])])
+        drawn = int(rng.integers(len(self.pictures)))
+        at = int(rng.integers(len(self.pictures[drawn])))
+        rgb = read_rgb(self.pictures[drawn][at])
         large, _ = _part(rgb, rng.uniform(*LARGE), rng)
         views = digitised(with_gaps(large, rng), WHOLE, rng)
         small, cells = [], []
         for _ in range(SMALLS):
-            share = max(rng.uniform(*SMALL), min(1.0, LEAST_PIXELS / min(rgb.shape[:2])))
+            share = max(rng.uniform(*SMALL), min(1.0, SHRINK * FRAGMENT / min(rgb.shape[:2])))
             part, centre = _part(rgb, share, rng)
             small.append(digitised(worn(part, rng), FRAGMENT, rng))
             cells.append(centre)
@@ -66,7 +68,7 @@ class UnaryData:
             "large": views,
             "small": np.stack(small),
             "cells": np.array(cells, dtype=np.float32),
-            "picture": np.array(order[at]),
+            "picture": np.array(at + sum(len(folder) for folder in self.pictures[:drawn])),
         }
 
 
@@ -123,32 +125,37 @@ def _premultiplied(part: Rgb, alpha: NDArray[np.float32]) -> NDArray[np.uint8]:
 def digitised(pixels: NDArray[np.uint8], size: int, rng: np.random.Generator) -> Rgb:
     """The four turns of a part, each with its own camera. Shapes: (h, w, 4) -> (4, size, size, 3).
 
-    Light: one gain, bias and fading to sepia for the part; camera: scaled from its own crop by a pixel or two, noise,
-    JPEG, each view for itself and after its turn.
+    Light: one gain and bias for the part. Camera: skewed a little and shifted by a pixel or two, scaled, noise, JPEG,
+    each view for itself and after its turn.
     """
     gain, bias = rng.normal(1, 0.12), rng.normal(0, 12)
     noise = rng.uniform(0, 6)
     out = np.empty((z4.ORDER, size, size, 3), dtype=np.uint8)
     for k in range(z4.ORDER):
-        turned = z4.turn_pixels(pixels, k)
-        top, left, bottom, right = rng.integers(0, 1 + min(turned.shape[:2]) // 40, 4)
-        turned = turned[top : turned.shape[0] - bottom, left : turned.shape[1] - right]
         between = int(size * rng.uniform(1.0, 1.5))
-        view = filled(np.asarray(cv2.resize(turned, (between, between), interpolation=cv2.INTER_AREA)), between)
-        light = gain * view.astype(np.float32) + np.float32(bias)
-        light += np.float32(noise) * rng.standard_normal(view.shape, dtype=np.float32)
+        turned = cv2.resize(z4.turn_pixels(pixels, k), (between, between), interpolation=cv2.INTER_AREA)
+        light = gain * filled(_skewed(np.asarray(turned), rng), between).astype(np.float32) + np.float32(bias)
+        light += np.float32(noise) * rng.standard_normal(light.shape, dtype=np.float32)
         view = jpeg_round_trip(np.clip(light, 0, 255).astype(np.uint8), int(rng.integers(*QUALITY)))
         out[k] = cv2.resize(view, (size, size), interpolation=cv2.INTER_AREA)
     return out
 
 
-def augmented(views: Rgb, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Views as the network takes them, seen in another way: mirrored, or in other colours.
+def _skewed(scan: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A square, slightly turned, shifted and magnified. Shapes: (S, S, 4) -> the same."""
+    side = len(scan)
+    centre = side * rng.uniform(0.48, 0.52, 2)
+    matrix = cv2.getRotationMatrix2D((centre[0], centre[1]), rng.uniform(-SKEW, SKEW), rng.uniform(1.0, 1.08))
+    return np.asarray(cv2.warpAffine(scan, matrix, (side, side), flags=cv2.INTER_LINEAR), dtype=np.uint8)
+
+
+def augmented(views: Rgb, mirrored: bool, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Views as the network takes them, in other colours, mirrored or not.
 
     A mirrored picture is upright still; its view_k is the mirrored view_-k. Shapes: (4, S, S, 3) -> (4, 3, S, S).
     """
     x = views.astype(np.float32)
-    if rng.random() < 0.5:
+    if mirrored:
         x = x[[z4.inverse(k) for k in range(z4.ORDER)], :, ::-1]
     mix = np.eye(3) + rng.normal(0, 0.06, (3, 3))
     if rng.random() < 0.15:

@@ -64,8 +64,7 @@ class UnaryTask:
 
     def data(self, rank: int) -> UnaryData:
         """The stream of samples of one process of a distributed run."""
-        paths = [path for folder in self.pictures for path in folder]
-        return UnaryData(paths, derive_seed(self.seed, rank) if rank else self.seed)
+        return UnaryData(self.pictures, derive_seed(self.seed, rank) if rank else self.seed)
 
     def model(self) -> nn.Module:
         """The network, from the ImageNet weights."""
@@ -73,21 +72,23 @@ class UnaryTask:
 
     def batch(self, samples: Sequence[Sample], rng: np.random.Generator) -> UnaryBatch:
         """Some samples, augmented, as one batch."""
-        large = np.stack([augmented(sample["large"], rng) for sample in samples])
-        small = np.stack([augmented(part, rng) for sample in samples for part in sample["small"]])
-        cells = np.concatenate([sample["cells"] for sample in samples])
+        mirrored = rng.random(len(samples)) < 0.5
+        large = np.stack([augmented(s["large"], m, rng) for s, m in zip(samples, mirrored, strict=True)])
+        small = np.stack([augmented(v, m, rng) for s, m in zip(samples, mirrored, strict=True) for v in s["small"]])
+        centres = np.stack([s["cells"] for s in samples])
+        centres[mirrored, :, 0] = 1 - centres[mirrored, :, 0]
+        cells = centres.reshape(-1, 2)
         views = (torch.from_numpy(large), torch.from_numpy(small))
         names = ("large", "small")
         if self.loss == "fixed":
             turns = tuple(torch.zeros(len(part), dtype=torch.int64) for part in (large, small))
-            # Mirroring moves centres; where a fragment belongs across is a matter of chance anyway.
             return UnaryBatch(views, turns, (None, torch.from_numpy(cells)), names)
         # Every picture has a gauge of its own, which the loss does not know.
         puzzles = [int(sample["picture"]) for sample in samples]
         gauges = torch.tensor([derive_seed("gauge", self.seed, puzzle) % z4.ORDER for puzzle in puzzles])
         turns = (gauges, gauges.repeat_interleave(len(small) // len(samples)))
-        centres = turned_centres(torch.from_numpy(cells))[torch.arange(len(cells)), turns[1]]
-        return UnaryBatch(views, turns, (None, centres), names, torch.tensor(puzzles))
+        turned = turned_centres(torch.from_numpy(cells))[torch.arange(len(cells)), turns[1]]
+        return UnaryBatch(views, turns, (None, turned), names, torch.tensor(puzzles))
 
     def validation(self) -> list[Sample]:
         """Whole pictures and fragments of the held-out pictures."""
