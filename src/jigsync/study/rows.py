@@ -141,8 +141,8 @@ def plot_rows(rows: Sequence[Mapping[str, Any]], title: str, path: Path) -> None
                 (100 * row["paper_AA"], names.index(row["row"])) for row in rows if row["n"] == n and "paper_AA" in row
             ]
             axis.plot([x for x, _ in theirs], [y for _, y in theirs], "kx", markersize=7, label="paper, GAP")
-            axis.set(title=f"{title}, {n} x {n}", xlabel="AA, per cent", xlim=(0, 100))
+            axis.set(title=f"{title}, {n} x {n}", xlabel="AA, per cent", xlim=(-2, 102))
             axis.set_yticks(range(len(names)), names)
-        axes[0][0].invert_yaxis()
+        axes[0][0].set_ylim(len(names) - 0.5, -0.5)
         handles, labels = axes[0][0].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside lower center", ncols=len(labels))
