@@ -129,6 +129,54 @@ def unary(
     _run(task, out, options, start, as_json)
 
 
+@train.command()
+def pairwise(
+    images: Images,
+    out: Out,
+    val: Val = None,
+    start: Start = None,
+    encoder: Annotated[
+        Path | None,
+        typer.Option(
+            help="ONNX file of a unary head, whose features it reads.", metavar="FILE", show_default="shipped"
+        ),
+    ] = None,
+    context: Annotated[bool, typer.Option(help="See the other fragments too; without, it is the comparator.")] = True,
+    steps: Steps = 3_000,
+    samples: Samples = 6,
+    reuse: Reuse = 8.0,
+    rate: Rate = 1e-3,
+    validate_every: ValidateEvery = 250,
+    save_minutes: SaveMinutes = 4.0,
+    threads: Threads = 1,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """The pairwise model: the relation of two fragments, near or far."""
+    from jigsync.learn import need_torch
+
+    need_torch()
+    from jigsync.learn.loop import LoopOptions
+    from jigsync.learn.mixture import pictures_of
+    from jigsync.learn.pairwise import PairwiseOptions
+    from jigsync.learn.pairwise_task import PairwiseTask
+
+    sizes = PairwiseOptions() if context else PairwiseOptions(rounds=0)
+    task = PairwiseTask(pictures_of(images), pictures_of(val or images), seed, encoder, sizes)
+    options = LoopOptions(
+        steps=steps,
+        samples=samples,
+        reuse=reuse,
+        rate=rate,
+        validate_every=validate_every,
+        save_minutes=save_minutes,
+        threads=threads,
+        workers=workers,
+    )
+    _run(task, out, options, start, as_json)
+
+
 def _run(task: Task, out: Path, options: LoopOptions, start: Path | None, as_json: bool) -> None:
     """Trains, with a line of progress on stderr at every log."""
     import json

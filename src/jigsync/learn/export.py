@@ -28,6 +28,7 @@ TOLERANCE: Final = 1e-3
 KINDS: Final[Mapping[str, str]] = {
     "matcher": "jigsync.learn.matcher_export",
     "unary": "jigsync.learn.unary_export",
+    "pairwise": "jigsync.learn.pairwise_export",
 }
 """Model -> the module whose `deployed(config, weights)` says what of it is exported, and whose `answers(data, golden)`,
 if it has one, asks a file; a format is "jigsync-MODEL/VERSION"."""

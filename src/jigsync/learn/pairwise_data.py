@@ -1,0 +1,74 @@
+"""Samples of the pairwise model: a puzzle's frozen features and the relations of all its pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.io.images import read_rgb
+from jigsync.learn.chunks import Sample
+from jigsync.learn.mixture import MIXTURE, Pictures
+from jigsync.measure.pairwise import features_of
+from jigsync.measure.unary import UnaryModel, load_unary
+from jigsync.measure.vocabulary import relation_of
+from jigsync.puzzle import Grid, Puzzle
+from jigsync.sweep.generate import cut_picture
+from jigsync.sweep.options import CutOptions, Damage
+from jigsync.sweep.seeds import derive_seed
+from jigsync.truth import Truth
+
+SIDES: Final = (3, 3, 3, 3, 4, 4, 5, 5, 6, 7)
+"""Sides of grids, drawn evenly; large ones cost most of the time."""
+CELL: Final = 64
+KINDS: Final = {name: kind for name, kind in MIXTURE.items() if kind.rim is None}
+
+
+def sample_of(puzzle: Puzzle, truth: Truth, encoder: UnaryModel) -> dict[str, NDArray[Any]]:
+    """features (N, 4, F) float16 and relations (N, N) int64, -1 on the diagonal."""
+    assert puzzle.cell is not None
+    return {"features": features_of(puzzle, puzzle.cell, encoder), "relations": relations_of(puzzle, truth)}
+
+
+def relations_of(puzzle: Puzzle, truth: Truth) -> NDArray[np.int64]:
+    """The true relations. Shapes: -> (N, N), -1 on the diagonal."""
+    placed = [truth.placement[fragment] for fragment in puzzle.ids]
+    cells, turns = np.array([one.cell for one in placed]), np.array([one.turns for one in placed])
+    offset = cells[None] - cells[:, None]
+    np.fill_diagonal(offset[..., 0], 1)
+    relations = relation_of(offset[..., 0], offset[..., 1], turns[:, None], turns[None])
+    np.fill_diagonal(relations, -1)
+    return relations
+
+
+@dataclass(frozen=True)
+class PairwiseData:
+    """The stream of puzzles of a seed; `encoder` is a file of the unary head, None the shipped one."""
+
+    pictures: Pictures
+    seed: int
+    encoder: Path | None = None
+
+    def sample(self, k: int) -> Sample:
+        """The k-th puzzle: of a whole picture, as Met-Sweep cuts it."""
+        rng = np.random.default_rng(derive_seed("pairwise", self.seed, k))
+        folder = self.pictures[int(rng.integers(len(self.pictures)))]
+        rgb = read_rgb(folder[int(rng.integers(len(folder)))])
+        weights = np.array([kind.weight for kind in KINDS.values()])
+        kind = list(KINDS.values())[int(rng.choice(len(weights), p=weights / weights.sum()))]
+        side = int(rng.choice(SIDES))
+        grid = Grid(side, min(max(SIDES), side + int(rng.random() < 0.3)))
+        grid = Grid(*grid.shape[:: rng.choice((-1, 1))])
+        damage = Damage(rng.uniform(*kind.shape), rng.uniform(*kind.erosion), rng.uniform(*kind.photo))
+        cut = cut_picture(rgb, CutOptions(grid, CELL, damage), int(rng.integers(2**62)), redraw=False)
+        return sample_of(*cut, load_unary(self.encoder))
+
+
+def turned(sample: Sample, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """A sample as the network takes it, its features a little noisy; the model itself is equivariant."""
+    features = sample["features"].astype(np.float32)
+    features *= 1 + np.float32(0.05) * rng.standard_normal((1, 1, features.shape[2]), dtype=np.float32)
+    return features, sample["relations"]

@@ -1,0 +1,47 @@
+"""What of the pairwise model is exported: features of all fragments in, logits of all pairs out.
+
+features (N, 4, F) float32 -> logits (N, N, 192)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from jigsync.learn.export import Deployed
+from jigsync.learn.lite0 import FEATURES
+from jigsync.learn.pairwise import Pairwise, PairwiseOptions
+from jigsync.measure.pairwise import FORMAT
+from jigsync.measure.vocabulary import VERSION
+
+GOLDEN_FRAGMENTS: Final = 3
+
+
+class _Logits(nn.Module):
+    def __init__(self, model: Pairwise) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, features: Tensor) -> tuple[Tensor]:
+        return (self.model.logits(features),)
+
+
+def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
+    """The pairwise model of a run; golden features of unit variance."""
+    sizes = dict(config["network"])
+    encoder = sizes.pop("encoder_sha256")
+    model = Pairwise(PairwiseOptions(**sizes))
+    model.load_state_dict(weights)
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((GOLDEN_FRAGMENTS, 4, FEATURES), dtype=np.float32)
+    return Deployed(
+        _Logits(model.eval()),
+        {"features": torch.from_numpy(features)},
+        ("logits",),
+        {"features": {0: "fragments"}},
+        {"format": FORMAT, "vocabulary": VERSION, "encoder_sha256": encoder},
+        half=True,
+    )
