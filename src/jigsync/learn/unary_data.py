@@ -1,8 +1,8 @@
 """Samples of the unary head: a picture's large part, and some small ones worn like fragments, each in four turns.
 
-Leak control (SPEC 5): every view is digitised after its turn: scaled, noised and compressed by JPEG in the turned
-frame, with its own quality, so that nothing but content tells the turn. Upright pictures are given; view_k is the part
-turned by k and the true turns are 0: shuffling the four would change nothing, for the head is equivariant.
+Leak control (SPEC 5): a part is turned at random before it is digitised, that is scaled, noised and compressed by JPEG,
+so that nothing but content tells the turn. View_k is the scan turned by k from upright and the true turns are 0:
+shuffling the four would change nothing, for the head is equivariant.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jigsync import z4
 from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import Pictures
-from jigsync.measure.views import FRAGMENT, WHOLE, filled
+from jigsync.measure.views import FRAGMENT, WHOLE, filled, four_turns
 from jigsync.sweep.photometry import jpeg_round_trip
 from jigsync.sweep.seeds import derive_seed
 
@@ -123,22 +123,22 @@ def _premultiplied(part: Rgb, alpha: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 
 def digitised(pixels: NDArray[np.uint8], size: int, rng: np.random.Generator) -> Rgb:
-    """The four turns of a part, each with its own camera. Shapes: (h, w, 4) -> (4, size, size, 3).
+    """A part as a camera sees it that does not know which side is up, in its four turns.
 
-    Light: one gain and bias for the part. Camera: skewed a little and shifted by a pixel or two, scaled, noise, JPEG,
-    each view for itself and after its turn.
+    Light: gain and bias. Camera, in a frame turned at random: skewed a little and shifted by a pixel or two, scaled,
+    noise, JPEG. The four views are exact turns of that one scan, as they are of a stored fragment.
+
+    Shapes: (h, w, 4) -> (4, size, size, 3).
     """
-    gain, bias = rng.normal(1, 0.12), rng.normal(0, 12)
-    noise = rng.uniform(0, 6)
-    out = np.empty((z4.ORDER, size, size, 3), dtype=np.uint8)
-    for k in range(z4.ORDER):
-        between = int(size * rng.uniform(1.0, 1.5))
-        turned = cv2.resize(z4.turn_pixels(pixels, k), (between, between), interpolation=cv2.INTER_AREA)
-        light = gain * filled(_skewed(np.asarray(turned), rng), between).astype(np.float32) + np.float32(bias)
-        light += np.float32(noise) * rng.standard_normal(light.shape, dtype=np.float32)
-        view = jpeg_round_trip(np.clip(light, 0, 255).astype(np.uint8), int(rng.integers(*QUALITY)))
-        out[k] = cv2.resize(view, (size, size), interpolation=cv2.INTER_AREA)
-    return out
+    frame = int(rng.integers(z4.ORDER))
+    between = int(size * rng.uniform(1.0, 1.5))
+    turned = cv2.resize(z4.turn_pixels(pixels, frame), (between, between), interpolation=cv2.INTER_AREA)
+    light = filled(_skewed(np.asarray(turned), rng), between).astype(np.float32)
+    light = rng.normal(1, 0.12) * light + np.float32(rng.normal(0, 12))
+    light += np.float32(rng.uniform(0, 6)) * rng.standard_normal(light.shape, dtype=np.float32)
+    scan = jpeg_round_trip(np.clip(light, 0, 255).astype(np.uint8), int(rng.integers(*QUALITY)))
+    view = np.asarray(cv2.resize(scan, (size, size), interpolation=cv2.INTER_AREA))
+    return four_turns(z4.turn_pixels(view, z4.inverse(frame)))
 
 
 def _skewed(scan: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
