@@ -30,6 +30,7 @@ from PIL import Image
 
 from jigsync.api import solve
 from jigsync.data import names, picture
+from jigsync.io.files import write_json
 from jigsync.io.images import read_rgb
 from jigsync.placement import Placed, Placement, Solution
 from jigsync.puzzle import Grid, Puzzle
@@ -48,11 +49,31 @@ PATIENCE = 600
 
 @dataclass(frozen=True)
 class Result:
-    """One solver on one puzzle; direct counts identical fragments as one."""
+    """One solver on one puzzle; direct counts identical fragments as one, cpu is of all cores together."""
 
     direct: float
     neighbour: float
     seconds: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is printed, and kept by --out for docs/results.md; the first column is text, the others are figures."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def show(self) -> None:
+        """Prints it."""
+        widths = [max(len(row[k]) for row in (self.heads, *self.rows)) for k in range(len(self.heads))]
+        print(self.title)
+        for row in (self.heads, *self.rows):
+            cells = (f"{row[k]:>{widths[k]}s}" if k else f"{row[k]:<{widths[k]}s}" for k in range(len(row)))
+            print("  ".join(cells))
+        print(f"{self.note}\n", flush=True)
 
 
 class PeerError(Exception):
@@ -65,9 +86,9 @@ class PeerError(Exception):
 def run_ours(name: str, puzzle: Puzzle, truth: Truth) -> Result:
     """One of our solvers, "solver:measurer"."""
     solver, _, measurer = name.partition(":")
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     solution = solve(puzzle, solver, measurer=measurer or None, grid=truth.grid, upright=True)
-    return judged(puzzle, truth, solution, time.perf_counter() - start)
+    return judged(puzzle, truth, solution, time.perf_counter() - start, time.process_time() - cpu)
 
 
 def run_gaps(command: Sequence[str], generations: int, population: int, puzzle: Puzzle, truth: Truth) -> Result:
@@ -78,20 +99,26 @@ def run_gaps(command: Sequence[str], generations: int, population: int, puzzle: 
         given, made = Path(folder) / "puzzle.png", Path(folder) / "solution.png"
         Image.fromarray(joined(inner, truth.grid)).save(given)
         options = [f"--size={side}", f"--generations={generations}", f"--population={population}"]
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), children()
         try:
             done = subprocess.run(
                 [*command, "run", str(given), str(made), *options], capture_output=True, text=True, timeout=PATIENCE
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise PeerError(f"gaps was given up on: {error}") from None
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, children() - cpu
         if not made.is_file():
             told = (done.stderr or done.stdout).strip().splitlines()
             raise PeerError(f"gaps made no solution: {told[-1] if told else 'it said nothing'}")
         placement = read_back(np.asarray(Image.open(made).convert("RGB")), inner, puzzle.ids, truth.grid)
     solution = Solution("ok", "", truth.grid, placement, solver=GAPS, puzzle=puzzle)
-    return judged(puzzle, truth, solution, seconds)
+    return judged(puzzle, truth, solution, seconds, cpu)
+
+
+def children() -> float:
+    """CPU seconds of all programs that were run so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def trimmed(pixels: np.ndarray) -> np.ndarray:
@@ -124,49 +151,50 @@ def read_back(shown: np.ndarray, squares: Sequence[np.ndarray], ids: Sequence[st
     return placement
 
 
-def judged(puzzle: Puzzle, truth: Truth, solution: Solution, seconds: float) -> Result:
+def judged(puzzle: Puzzle, truth: Truth, solution: Solution, seconds: float, cpu: float) -> Result:
     """Scores an upright solution."""
     near = neighbour_accuracy(solution.placement, truth.placement, puzzle.ids)
-    return Result(same_pixels(puzzle, solution, truth), near, seconds)
+    return Result(same_pixels(puzzle, solution, truth), near, seconds, cpu)
 
 
-def compare(grid: Grid, side: int, erosions: Sequence[int], gaps: Sequence[str], options: argparse.Namespace) -> None:
-    """The table of the first part."""
+def compare(gaps: Sequence[str], options: argparse.Namespace) -> list[Table]:
+    """The first part: one table an erosion."""
     peers: dict[str, Callable[[Puzzle, Truth], Result]] = {
         name: lambda puzzle, truth, name=name: run_ours(name, puzzle, truth) for name in options.solvers.split(",")
     }
     if gaps:
         peers[GAPS] = lambda puzzle, truth: run_gaps(gaps, options.generations, options.population, puzzle, truth)
-    else:
-        print("gaps is not here: name its command by --gaps (PyPI's gaps is another program).\n")
-    for erode in erosions:
-        print(f"{grid} upright squares of {side} pixels, {erode} eroded, grid told, {len(names())} bundled pictures")
+    tables = []
+    for erode in (int(text) for text in options.erode.split(",") if text):
         results: dict[str, list[Result]] = {}
+        note = "" if gaps else "gaps is not here: name its command by --gaps (PyPI's gaps is another program)."
+        cut = SquareOptions(options.side, options.grid, erode, turns=False)
         for name, run in peers.items():
             try:
                 results[name] = [
-                    run(*cut_squares(read_rgb(picture(shown)), SquareOptions(side, grid, erode, turns=False), 7 + k))
-                    for k, shown in enumerate(names())
+                    run(*cut_squares(read_rgb(picture(shown)), cut, 7 + k)) for k, shown in enumerate(names())
                 ]
             except PeerError as error:
-                print(f"{name}: {error}")
-        table(results)
+                note = str(error)
+        title = f"{options.grid} upright squares of {options.side} pixels, {erode} eroded, {len(names())} pictures"
+        tables.append(compared(title, results, note))
+        tables[-1].show()
+    return tables
 
 
-def table(results: dict[str, list[Result]]) -> None:
-    """Accuracy with intervals, seconds, and both as ratios of the first solver's."""
+def compared(title: str, results: dict[str, list[Result]], note: str = "") -> Table:
+    """Accuracy with intervals, seconds, and both as ratios of the first solver's; time ratios are of CPU time."""
     rng = np.random.default_rng(0)
     first = next(iter(results.values()))
-    base, base_seconds = np.mean([one.direct for one in first]), np.mean([one.seconds for one in first])
-    print(f"{'solver':18s} {'direct':>22s} {'neighbour':>22s} {'s':>8s} {'accuracy ratio':>15s} {'time ratio':>11s}")
+    base, base_cpu = (np.mean([getattr(one, field) for one in first]) for field in ("direct", "cpu"))
+    rows = []
     for name, found in results.items():
-        direct, near = (
-            bootstrap_mean([getattr(one, field) for one in found], rng).percent() for field in ("direct", "neighbour")
-        )
-        seconds = np.mean([one.seconds for one in found])
-        ratio = np.mean([one.direct for one in found]) / max(base, 1e-9)
-        print(f"{name:18s} {direct:>22s} {near:>22s} {seconds:8.2f} {ratio:15.2f} {seconds / base_seconds:11.2f}")
-    print()
+        shares = [bootstrap_mean([getattr(one, field) for one in found], rng) for field in ("direct", "neighbour")]
+        seconds, cpu = (float(np.mean([getattr(one, field) for one in found])) for field in ("seconds", "cpu"))
+        ratios = (shares[0].estimate / max(base, 1e-9), cpu / max(base_cpu, 1e-9))
+        figures = (f"{value:.2f}" for value in (seconds, cpu, *ratios))
+        rows.append((name, *(share.percent() for share in shares), *figures))
+    return Table(title, ("solver", "direct", "neighbour", "s", "CPU s", "accuracy ratio", "time ratio"), rows, note)
 
 
 # ------------------------------------------------------------------------------------------------ growth
@@ -201,31 +229,30 @@ def one_size(grid: Grid, side: int, solver: str) -> dict[str, float | str | int]
     }
 
 
-def growth(sizes: Sequence[int], side: int, solver: str) -> None:
-    """The table of the second part."""
-    print(f"growth of {solver}: turned squares of {side} pixels, grid told, each size in a fresh process")
-    heads = ("s", "CPU s", "peak MB", "more MB", "direct", "near")
-    print(f"{'grid':>8s} {'N':>6s} " + " ".join(f"{head:>9s}" for head in heads))
+def growth(sizes: Sequence[int], side: int, solver: str) -> Table:
+    """The second part; more MB is what a size takes above the first one, which holds the program and the picture."""
+    rows: list[tuple[str, ...]] = []
     found = []
+    failed = ""
     for n in sizes:
         told = [sys.executable, __file__, "--one", str(shape(n)), "--side", str(side), "--growth", solver]
         done = subprocess.run(told, capture_output=True, text=True)
         if done.returncode:
-            print(f"{shape(n)!s:>8s} failed: {done.stderr.strip().splitlines()[-1:]}")
+            failed = f"{shape(n)} failed: {' '.join(done.stderr.strip().splitlines()[-1:])} "
             continue
         row = json.loads(done.stdout.splitlines()[-1])
         found.append(row)
-        row["more_mb"] = row["peak_mb"] - found[0]["peak_mb"]
-        print(
-            f"{row['grid']:>8s} {row['n']:6d} {row['seconds']:9.2f} {row['cpu']:9.2f} {row['peak_mb']:9.0f}"
-            f" {row['more_mb']:9.0f} {100 * row['direct']:8.1f}% {100 * row['neighbour']:8.1f}%",
-            flush=True,
-        )
-    print("more MB: above the first size, which holds the program and the picture")
+        memory = (f"{row['peak_mb']:.0f}", f"{row['peak_mb'] - found[0]['peak_mb']:.0f}")
+        shares = (f"{100 * row[name]:.1f} %" for name in ("direct", "neighbour"))
+        rows.append((row["grid"], str(row["n"]), f"{row['seconds']:.2f}", f"{row['cpu']:.2f}", *memory, *shares))
+        print(f"{row['grid']} done in {row['seconds']:.1f} s", file=sys.stderr)
     large = [row for row in found if row["n"] >= 100]
+    note = failed
     if len(large) > 1:
         slope = np.polyfit(np.log([row["n"] for row in large]), np.log([row["cpu"] for row in large]), 1)[0]
-        print(f"CPU time grows like N^{slope:.2f} from {large[0]['n']} fragments on")
+        note += f"CPU time grows like N^{slope:.2f} from {large[0]['n']} fragments on."
+    title = f"growth of {solver}: turned squares of {side} pixels, grid told, each size in a fresh process"
+    return Table(title, ("grid", "N", "s", "CPU s", "peak MB", "more MB", "direct", "neighbour"), rows, note)
 
 
 def main() -> None:
@@ -239,6 +266,7 @@ def main() -> None:
     parser.add_argument("--erode", default="0,2", help="pixels cut from every side, one table each")
     parser.add_argument("--sizes", default="9,25,100,400,1600,5000", help="fragments of the second part; empty: none")
     parser.add_argument("--growth", default=OURS[0], help="solver:measurer of the second part")
+    parser.add_argument("--out", type=Path, help="keep the tables in this JSON file")
     parser.add_argument("--one", type=Grid.parse, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:
@@ -247,10 +275,15 @@ def main() -> None:
     gaps = shlex.split(options.gaps)
     if gaps and shutil.which(gaps[0]) is None:
         parser.error(f"there is no command '{gaps[0]}'")
-    compare(options.grid, options.side, [int(text) for text in options.erode.split(",") if text], gaps, options)
+    tables = compare(gaps, options)
     sizes = [int(text) for text in options.sizes.split(",") if text]
     if sizes:
-        growth(sizes, options.side, options.growth)
+        tables.append(growth(sizes, options.side, options.growth))
+        tables[-1].show()
+    if options.out is not None:
+        given = f"--grid {options.grid} --erode {options.erode} --sizes {options.sizes}"
+        told = f"{'--gaps GAPS ' if gaps else ''}{given}"
+        write_json(options.out, {"command": f"python benchmarks/peers.py {told}", "tables": [vars(t) for t in tables]})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -99,6 +101,28 @@ def test_ours_are_run_on_the_same_puzzles(peers: ModuleType, capsys: pytest.Capt
     puzzle, truth = squares()
     found = peers.run_ours("jigsync:boundary", puzzle, truth)
     assert found.direct == 1
-    peers.table({"first": [found], "second": [peers.Result(0.5, 0.5, 2 * found.seconds)]})
+    half = peers.Result(0.5, 0.5, 9.0, 2 * found.cpu)
+    table = peers.compared("a title", {"first": [found], "second": [half]}, "a note")
+    assert [row[0] for row in table.rows] == ["first", "second"]
+    assert list(table.rows[1][-2:]) == ["0.50", "2.00"]
+    table.show()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split()[-2:] == ["0.50", "2.00"]
+    assert (lines[0], lines[-2]) == ("a title", "a note")
+    assert lines[1].split()[:2] == ["solver", "direct"]
+
+
+def test_growth_is_measured_in_processes_of_their_own(peers: ModuleType, tmp_path: Path) -> None:
+    options = ["--erode", "", "--sizes", "4,6", "--side", "20", "--growth", "jigsync:boundary"]
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *options, "--out", str(tmp_path / "peers.json")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    kept = json.loads((tmp_path / "peers.json").read_text())
+    (table,) = kept["tables"]
+    assert [row[:2] for row in table["rows"]] == [["2x2", "4"], ["2x3", "6"]]
+    assert all(float(row[4]) > 20 for row in table["rows"]), "megabytes of a whole process"
+    assert str(tmp_path) not in kept["command"]
+    assert kept["command"].startswith("python benchmarks/peers.py --grid 8x10")

@@ -36,7 +36,7 @@ def test_the_page_is_what_the_stored_files_give(tool: ModuleType) -> None:
 
 
 def test_stored_files_are_whole_small_and_name_no_folder_of_ours() -> None:
-    stored = sorted((DOCS / "results").glob("*.json"))
+    stored = sorted(path for path in (DOCS / "results").glob("*.json") if path.stem != "peers")
     assert stored
     for path in stored:
         result = json.loads(path.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def test_stored_files_are_whole_small_and_name_no_folder_of_ours() -> None:
         assert result["command"].startswith(f"jigsync reproduce {path.stem}")
         assert "/" not in result["command"]
     files = [path for folder in ("results", "images/results") for path in (DOCS / folder).iterdir()]
-    assert {path.stem for path in files} <= set(STUDIES)
+    assert {path.stem for path in files} <= {*STUDIES, "peers"}
     assert sum(path.stat().st_size for path in files) < LARGEST
 
 
@@ -79,6 +79,11 @@ def test_taking_writes_the_page_and_a_change_is_noticed(
     ):
         assert told in text
     assert tool.main(["--check"], docs) == 0
+    table = {"title": "squares", "heads": ["solver", "s"], "rows": [["ours", "1.5"]], "note": "alone"}
+    (studies / "peers.json").write_text(json.dumps({"command": "python peers.py", "tables": [table]}))
+    assert tool.main(["--take", str(studies)], docs) == 0
+    text = (docs / "results.md").read_text(encoding="utf-8")
+    assert "Squares:\n\n| solver | s |\n| --- | ---: |\n| ours | 1.5 |\n\nalone\n" in text
     write(result("it does not"), docs / "results", "jigsync reproduce orbit --seed 3")
     assert tool.main(["--check"], docs) == 1
     assert "not fresh" in capsys.readouterr().err

@@ -22,6 +22,8 @@ from PIL import Image
 from jigsync.study.reproduce import STUDIES
 
 DOCS = Path(__file__).parents[1] / "docs"
+PEERS = "peers.json"
+"""What benchmarks/peers.py --out wrote, beside the studies' files."""
 COLOURS = 64
 """Of a picture in the documents: enough for lines and bars with smooth edges, at a third of the bytes."""
 
@@ -53,10 +55,13 @@ def stored(docs: Path) -> dict[str, dict[str, Any]]:
 def page(docs: Path) -> str:
     """The whole page."""
     results = stored(docs)
-    parts = [HEAD, "| study | question |\n|---|---|"]
+    parts = [HEAD, "| study | about |\n|---|---|"]
     parts[-1] += "".join(f"\n| [{name}](#{name}) | {_cell(STUDIES[name])} |" for name in results) + "\n"
     for name, result in results.items():
         parts += _section(docs, name, result)
+    peers = docs / "results" / PEERS
+    if peers.is_file():
+        parts += _peers(json.loads(peers.read_text(encoding="utf-8")))
     missing = [name for name in STUDIES if name not in results]
     if missing:
         parts.append(f"No results are stored of: {', '.join(missing)}.\n")
@@ -77,6 +82,18 @@ def _section(docs: Path, name: str, result: dict[str, Any]) -> Iterator[str]:
     settings = ", ".join(f"{key.replace('_', ' ')} {_setting(value)}" for key, value in result["settings"].items())
     made = f"`{result['command']}`; " if result.get("command") else ""
     yield f"{made}{settings}; [all {result['rows']} rows](results/{name}.csv).\n"
+
+
+def _peers(told: dict[str, Any]) -> Iterator[str]:
+    """The tables of benchmarks/peers.py."""
+    yield "## peers\n\nOur solvers beside public ones on the same puzzles, and how our time and memory grow.\n"
+    for table in told["tables"]:
+        yield f"{table['title'][0].upper()}{table['title'][1:]}:\n"
+        rows = [table["heads"], ["---", *["---:"] * (len(table["heads"]) - 1)], *table["rows"]]
+        yield "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows) + "\n"
+        if table["note"]:
+            yield f"{table['note'].strip()}\n"
+    yield f"`{told['command']}`; times are of the machine and of what else it did.\n"
 
 
 def _number(value: float | str) -> str:
@@ -108,6 +125,9 @@ def take(folder: Path, docs: Path) -> list[str]:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(_small(folder / f"{name}.png"))
         taken.append(name)
+    if (folder / PEERS).is_file():
+        shutil.copyfile(folder / PEERS, docs / "results" / PEERS)
+        taken.append("peers")
     return taken
 
 
