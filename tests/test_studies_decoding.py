@@ -132,11 +132,17 @@ class Fake:
 
 
 def test_rows_come_on_with_the_measurers_that_are_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Empty(Fake):
+        weights_sha256 = ""
+
+    monkeypatch.setattr(decoding, "_measurer", Fake)
     monkeypatch.setattr(registry, "_REGISTRY", {"learned": ("", "")})
     assert decoding.available() == ["learned"]
     monkeypatch.setattr(registry, "_REGISTRY", {"learned": ("", ""), "pairwise": ("", "")})
     assert decoding.available() == ["pairwise", "learned"]
     assert decoding.available(("pairwise", "comparator")) == ["pairwise"]
+    monkeypatch.setattr(decoding, "_measurer", lambda name: (Empty if name == "pairwise" else Fake)(name))
+    assert decoding.available() == ["learned"], "weights are missing, so another measurer would stand in"
 
 
 def test_the_unary_head_is_asked_where_pairs_are_silent(monkeypatch: pytest.MonkeyPatch, sample_puzzle: Puzzle) -> None:
@@ -269,7 +275,7 @@ def test_context(made_up: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(gain.ours).startswith("+")
     monkeypatch.setattr(decoding, "available", lambda names: ["pairwise"])
     alone = context.run_sample(Sample(2, (3,), 32))
-    assert alone.verdict == "Cannot be compared: there is no measurer comparator."
+    assert alone.verdict == "Cannot be compared: there are no weights for the measurer comparator."
 
 
 @pytest.mark.parametrize("made_up", [True], indirect=True)

@@ -88,7 +88,7 @@ def _compare(n: int, gain: Interval) -> Compared:
 def _verdict(measurers: Sequence[str], gains: dict[int, Interval], rows: Sequence[dict[str, Any]]) -> str:
     if not gains:
         missing = [name for name in (WITH, WITHOUT) if name not in measurers]
-        return f"Cannot be compared: there is no measurer {' and no measurer '.join(missing)}."
+        return f"Cannot be compared: there are no weights for the measurer {' and the measurer '.join(missing)}."
     ahead = [n for n, gain in gains.items() if gain.low > 0]
     behind = [n for n, gain in gains.items() if gain.high < 0]
     gauge = "as answered" if all(row["gauge_told"] for row in rows) else "in the true gauge"
@@ -96,7 +96,8 @@ def _verdict(measurers: Sequence[str], gains: dict[int, Interval], rows: Sequenc
         f"On the same puzzles {gauge}, context is ahead at {_sizes(ahead)}, behind at {_sizes(behind)}, and undecided"
         " at the rest; the paper has it ahead at five of these six sizes by 0.3 to 3.1 points, at accuracies near"
         " chance. Its comparator was scored in a gauge that each puzzle chose for itself, which flatters it; here both"
-        " are scored alike. Networks, training and pictures are ours, so only the sign can be compared."
+        " are scored alike. Networks, training and pictures are ours, and"
+        " both read boundaries alike, so only the sign can be compared."
     )
 
 

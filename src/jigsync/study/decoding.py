@@ -137,9 +137,9 @@ class Task:
 
 
 def available(names: Sequence[str] = RELATIONS) -> list[str]:
-    """Those of the measurers that are registered."""
+    """Those of the measurers that are registered and have their weights: without, another one would stand in."""
     known = registry.names()
-    return [name for name in names if name in known]
+    return [name for name in names if name in known and getattr(_measurer(name), "weights_sha256", None) != ""]
 
 
 @cache
