@@ -21,6 +21,10 @@ Val = Annotated[
 Start = Annotated[
     Path | None, typer.Option(help="Another run, whose best weights a new run starts from.", metavar="RUN")
 ]
+Encoder = Annotated[
+    Path | None,
+    typer.Option(help="ONNX file of a unary head, whose features it reads.", metavar="FILE", show_default="shipped"),
+]
 Steps = Annotated[int, typer.Option(min=1, help="Steps of the whole run.")]
 Samples = Annotated[int, typer.Option(min=1, help="Samples a step and process.")]
 Reuse = Annotated[float, typer.Option(min=1, help="How often a sample is seen, on average.")]
@@ -135,12 +139,7 @@ def pairwise(
     out: Out,
     val: Val = None,
     start: Start = None,
-    encoder: Annotated[
-        Path | None,
-        typer.Option(
-            help="ONNX file of a unary head, whose features it reads.", metavar="FILE", show_default="shipped"
-        ),
-    ] = None,
+    encoder: Encoder = None,
     context: Annotated[bool, typer.Option(help="See the other fragments too; without, it is the comparator.")] = True,
     steps: Steps = 3_000,
     samples: Samples = 6,
@@ -164,6 +163,46 @@ def pairwise(
 
     sizes = PairwiseOptions() if context else PairwiseOptions(rounds=0)
     task = PairwiseTask(pictures_of(images), pictures_of(val or images), seed, encoder, sizes)
+    options = LoopOptions(
+        steps=steps,
+        samples=samples,
+        reuse=reuse,
+        rate=rate,
+        validate_every=validate_every,
+        save_minutes=save_minutes,
+        threads=threads,
+        workers=workers,
+    )
+    _run(task, out, options, start, as_json)
+
+
+@train.command()
+def continuous(
+    images: Images,
+    out: Out,
+    val: Val = None,
+    start: Start = None,
+    encoder: Encoder = None,
+    steps: Steps = 2_000,
+    samples: Samples = 8,
+    reuse: Reuse = 8.0,
+    rate: Rate = 1e-3,
+    validate_every: ValidateEvery = 200,
+    save_minutes: SaveMinutes = 4.0,
+    threads: Threads = 1,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """The continuous head: how far a fragment is turned, when it may be any angle."""
+    from jigsync.learn import need_torch
+
+    need_torch()
+    from jigsync.learn.continuous_task import ContinuousTask
+    from jigsync.learn.loop import LoopOptions
+    from jigsync.learn.mixture import pictures_of
+
+    task = ContinuousTask(pictures_of(images), pictures_of(val or images), seed, encoder)
     options = LoopOptions(
         steps=steps,
         samples=samples,

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from jigsync.errors import JigsyncError, OptionError
-from jigsync.io.files import read_bytes, write_bytes, write_json
+from jigsync.io.files import read_bytes, read_json, write_bytes, write_json
 from jigsync.learn import checkpoint
 from jigsync.learn.onnx_file import Arrays, largest_difference, properties_of, rounded, run_onnx, run_torch, to_onnx
 from jigsync.measure.weights import LIMIT
@@ -29,6 +29,7 @@ KINDS: Final[Mapping[str, str]] = {
     "matcher": "jigsync.learn.matcher_export",
     "unary": "jigsync.learn.unary_export",
     "pairwise": "jigsync.learn.pairwise_export",
+    "continuous": "jigsync.learn.continuous_export",
 }
 """Model -> the module whose `deployed(config, weights)` says what of it is exported, and whose `answers(data, golden)`,
 if it has one, asks a file; a format is "jigsync-MODEL/VERSION"."""
@@ -110,6 +111,21 @@ def export_run(run: Path, out: Path, card: Mapping[str, Any]) -> float:
     }
     write_json(out.with_suffix(".json"), about)
     return difference
+
+
+def add_held_out(out: Path, pictures: Sequence[Path], encoder: Path | None) -> dict[str, Any]:
+    """Adds to the card of an export what its kind finds out on held-out pictures; returns that.
+
+    OptionError for kinds that need none.
+    """
+    card = read_json(out.with_suffix(".json"))
+    model = card["config"]["model"]
+    ask = getattr(importlib.import_module(KINDS[model]), "about_held_out", None)
+    if ask is None:
+        raise OptionError(f"The export of a {model} takes no 'val': nothing of it is fitted on held-out pictures.")
+    found: dict[str, Any] = ask(out, pictures, encoder)
+    write_json(out.with_suffix(".json"), {**card, **found})
+    return found
 
 
 def golden_path(weights: Path) -> Path:

@@ -14,8 +14,8 @@ from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import MIXTURE, Pictures
 from jigsync.measure.pairwise import features_of
 from jigsync.measure.unary import UnaryModel, load_unary
-from jigsync.measure.vocabulary import relation_of
 from jigsync.puzzle import Grid, Puzzle
+from jigsync.study.true_relations import relations_of
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import CutOptions, Damage
 from jigsync.sweep.seeds import derive_seed
@@ -31,17 +31,6 @@ def sample_of(puzzle: Puzzle, truth: Truth, encoder: UnaryModel) -> dict[str, ND
     """features (N, 4, F) float16 and relations (N, N) int64, -1 on the diagonal."""
     assert puzzle.cell is not None
     return {"features": features_of(puzzle, puzzle.cell, encoder), "relations": relations_of(puzzle, truth)}
-
-
-def relations_of(puzzle: Puzzle, truth: Truth) -> NDArray[np.int64]:
-    """The true relations. Shapes: -> (N, N), -1 on the diagonal."""
-    placed = [truth.placement[fragment] for fragment in puzzle.ids]
-    cells, turns = np.array([one.cell for one in placed]), np.array([one.turns for one in placed])
-    offset = cells[None] - cells[:, None]
-    np.fill_diagonal(offset[..., 0], 1)
-    relations = relation_of(offset[..., 0], offset[..., 1], turns[:, None], turns[None])
-    np.fill_diagonal(relations, -1)
-    return relations
 
 
 @dataclass(frozen=True)

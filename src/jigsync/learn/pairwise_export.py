@@ -5,6 +5,8 @@ features (N, 4, F) float32 -> logits (N, N, 192)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +16,19 @@ from torch import Tensor, nn
 from jigsync.learn.export import Deployed
 from jigsync.learn.lite0 import FEATURES
 from jigsync.learn.pairwise import Pairwise, PairwiseOptions
-from jigsync.measure.pairwise import FORMAT
+from jigsync.measure.pairwise import FORMAT, Mixing, PairwiseModel
+from jigsync.measure.unary import load_unary, weights_sha256
 from jigsync.measure.vocabulary import VERSION
+from jigsync.measure.weights import read_weights
+from jigsync.study.mixing import fit_mixing
 
 GOLDEN_FRAGMENTS: Final = 3
+
+
+def about_held_out(out: Path, pictures: Sequence[Path], encoder: Path | None) -> dict[str, Any]:
+    """For the card: how it is mixed with the boundary, fitted on pictures that were not trained on."""
+    model = PairwiseModel(*read_weights("", out), weights_sha256(encoder), Mixing())
+    return fit_mixing(pictures, model, load_unary(encoder))
 
 
 class _Logits(nn.Module):

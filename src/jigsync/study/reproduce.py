@@ -34,6 +34,7 @@ STUDIES: Final[dict[str, str]] = {
     "main": "every solver over the sweep, turns scored",
     "leak": "the unary head on single fragments under every leak control, in both turn orders",
     "collapse": "a unary head that is not told the gauge: the plateau, the flat line, and which losses help",
+    "continuous": "the angle of single fragments when it may be any: tolerance curves, measured",
     "reliability": "how often fragments are right, by the confidence of the default solver",
     "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, nothing learned, grid unknown",
 }

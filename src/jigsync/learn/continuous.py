@@ -1,0 +1,61 @@
+"""The continuous-angle head: two layers on the frozen features of four views; measure/continuous.py has the formula.
+
+Shapes: features (B, 4, F) -> z (B, 4), vectors (B, 4, 2); loss - log p(angle), per radian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from jigsync import z4
+from jigsync.learn.lite0 import FEATURES
+
+HIDDEN: Final = 128
+DROPPED: Final = 0.2
+
+
+@dataclass(frozen=True)
+class AngleBatch:
+    """Shapes: features (B, 4, F), angles (B,) degrees."""
+
+    features: Tensor
+    angles: Tensor
+
+
+class Continuous(nn.Module):
+    """One small network for every view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.LayerNorm(FEATURES),
+            nn.Dropout(DROPPED),
+            nn.Linear(FEATURES, HIDDEN),
+            nn.ReLU(),
+            nn.Dropout(DROPPED),
+            nn.Linear(HIDDEN, 3),
+        )
+
+    def read(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Shapes: (B, 4, F) -> z (B, 4), vectors (B, 4, 2)."""
+        out = self.layers(features)
+        return out[..., 0], out[..., 1:]
+
+    def forward(self, batch: AngleBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Mean loss and what to log."""
+        loss = -log_density(*self.read(batch.features), batch.angles).mean()
+        return loss, {"nats better than chance": np.log(2 * np.pi) - loss.detach()}
+
+
+def log_density(z: Tensor, vectors: Tensor, angles: Tensor) -> Tensor:
+    """log p(angle), per radian. Shapes: (B, 4), (B, 4, 2), (B,) degrees -> (B,)."""
+    left = torch.deg2rad(angles[:, None] - 90.0 * torch.arange(z4.ORDER))
+    kappa = torch.linalg.vector_norm(vectors, dim=2)
+    dot = vectors[..., 0] * torch.cos(left) + vectors[..., 1] * torch.sin(left)
+    each = dot - kappa - torch.log(2 * np.pi * torch.special.i0e(kappa))
+    return torch.logsumexp(torch.log_softmax(z, dim=1) + each, dim=1)
