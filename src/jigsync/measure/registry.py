@@ -12,13 +12,10 @@ DEFAULT: Final = "learned"
 
 _REGISTRY: Final[dict[str, tuple[str, str]]] = {
     "learned": ("jigsync.measure.learned:Learned", "the trained matcher beside all boundary cues; the default"),
-        "jigsync.measure.pairwise:PairwiseMeasurer",
-        "the same, two fragments at a time, without the others",
-    ),
     "boundary": ("jigsync.measure.boundary:Boundary", "all boundary cues along the contour, calibrated; training-free"),
     "matcher": ("jigsync.measure.learned:Learned", "the trained matcher alone, without the other boundary cues"),
     "pairwise": ("jigsync.measure.pairwise:PairwiseMeasurer", "all 192 relations: boundaries, and what is depicted"),
-    "comparator": (
+    "comparator": ("jigsync.measure.pairwise:PairwiseMeasurer", "the same, from two fragments without the others"),
     "mgc": ("jigsync.measure.boundary:Boundary", "Mahalanobis gradient compatibility (Gallagher 2012)"),
     "seam": ("jigsync.measure.boundary:Boundary", "Lab distance of a band of 20 % of the cell"),
     "silhouette": ("jigsync.measure.boundary:Boundary", "fit of the two contours, no colour"),
