@@ -10,7 +10,7 @@ from typing import Final
 from jigsync.study import decoding
 from jigsync.study.decoding import BASE, Answer, Sample, Setup
 from jigsync.study.result import Progress, StudyResult
-from jigsync.study.rows import OTHER_DATA, UNTOLD, Paper, beside, gained, named, plot_rows, table
+from jigsync.study.rows import OTHER_DATA, TRUE_GAUGE, UNTOLD, Paper, beside, gained, named, plot_rows, table
 
 BASELINE: Final = "baseline"
 CELLS: Final = "unary position term"
@@ -67,7 +67,8 @@ def run_sample(sample: Sample) -> StudyResult:
             *(compared for *_, compared in effects),
         ],
         verdict=(
-            f"{OTHER_DATA}{'' if told else UNTOLD + ' The unary position term is left out: nothing tells it.'}"
+            f"{OTHER_DATA}{TRUE_GAUGE}"
+            f"{'' if told else UNTOLD + ' The unary position term is left out: nothing tells it.'}"
             " In the paper none of the five terms helps at either size."
             f" Here these help: {'; '.join(helps) or 'none'}. These cost: {'; '.join(costs) or 'none'}."
             f" The other {len(effects) - len(helps) - len(costs)} of {len(effects)} show no effect on"

@@ -338,8 +338,3 @@ def columns(answers: Sequence[Answer], setup: str, rng: np.random.Generator) -> 
 def told(answers: Sequence[Answer]) -> bool:
     """Does anything tell which side is up?"""
     return all(answer.told for answer in answers)
-
-
-def gauge_of(answers: Sequence[Answer]) -> GaugeChoice:
-    """The gauge that rows are compared in: as answered where fragments tell their turns, else the true one."""
-    return "model" if told(answers) else "true"

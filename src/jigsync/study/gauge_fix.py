@@ -44,7 +44,7 @@ def run_sample(sample: Sample) -> StudyResult:
     rng = sample.rng()
     rows = _with_ceiling(table(found, SETUPS, PAPER, rng))
     chosen = {key: _in_true_gauge(group, PENALTY) for key, group in found.items()}
-    effects = gained(found, ANCHOR, PENALTY, PAPER, rng, "anchor against penalty") if _told(found) else []
+    effects = gained(found, ANCHOR, PENALTY, PAPER, rng, "anchor against penalty", "model") if _told(found) else []
     return StudyResult(
         name="gauge-fix",
         title="three ways to choose the global turn, true neighbours given",
@@ -56,7 +56,7 @@ def run_sample(sample: Sample) -> StudyResult:
         ],
         verdict=_verdict(found, chosen),
         settings=sample.settings(measurers),
-        plot=partial(plot_rows, [_as_model(row) for row in rows], "Gauge"),
+        plot=partial(plot_rows, rows, "Gauge", gauge="model"),
     )
 
 

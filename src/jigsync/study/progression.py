@@ -10,7 +10,7 @@ from typing import Final
 from jigsync.study import decoding
 from jigsync.study.decoding import BASE, Sample, Setup
 from jigsync.study.result import Progress, StudyResult
-from jigsync.study.rows import OTHER_DATA, UNTOLD, Paper, beside, gained, named, plot_rows, table
+from jigsync.study.rows import OTHER_DATA, TRUE_GAUGE, UNTOLD, Paper, beside, gained, named, plot_rows, table
 
 TIERS: Final = (1.0, 0.5, 0.25)
 """Weights of near, mid and far edges; the paper does not say its own."""
@@ -71,7 +71,7 @@ def run_sample(sample: Sample) -> StudyResult:
         rows=rows,
         compared=[*(beside(row) for row in rows), *(compared for *_, compared in effects)],
         verdict=(
-            f"{OTHER_DATA}{'' if told else UNTOLD} Of {len(effects)} steps {agree} go as in the paper"
+            f"{OTHER_DATA}{TRUE_GAUGE}{'' if told else UNTOLD} Of {len(effects)} steps {agree} go as in the paper"
             f"{f', {len(differ)} do not: ' + '; '.join(differ) if differ else ''}."
             + (
                 " Measurements of direct neighbours have no far edges: dense means every pair whose likeliest relation"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from jigsync.study import decoding
-from jigsync.study.decoding import Answers, Setup
+from jigsync.study.decoding import Answers, GaugeChoice, Setup
 from jigsync.study.figure import COLOURS, MARKERS, figure
 from jigsync.study.intervals import Interval
 from jigsync.study.result import Compared
@@ -21,9 +21,10 @@ OTHER_DATA: Final = (
     f" the severity '{decoding.SEVERITY}': absolute values cannot be compared, the order of rows and the effects can."
 )
 POINTS: Final = ": points of AA"
+TRUE_GAUGE: Final = " Effects are taken in the true gauge, so that wrong gauges do not hide them."
 UNTOLD: Final = (
-    " Nothing that is registered tells which side of a fragment is up, so the deployable rows are a guess in four;"
-    " effects are therefore taken in the true gauge, which only the truth can choose."
+    " Nothing tells which side of a fragment is up here, so the deployable rows would be a guess in four: they are given"
+    " in the true gauge too."
 )
 
 Paper = Mapping[int, Mapping[str, Sequence[float]]]
@@ -54,7 +55,7 @@ def says(ours: Interval, paper: float | None) -> str:
 
 def named(effect: Compared) -> str:
     """An effect within a sentence."""
-    return f"{effect.what.removesuffix(POINTS)} ({effect.ours})"
+    return f"{effect.what.partition(POINTS)[0]} ({effect.ours})"
 
 
 def table(answers: Answers, setups: Sequence[Setup], paper: Paper, rng: np.random.Generator) -> list[dict[str, Any]]:
@@ -85,22 +86,29 @@ def beside(row: Mapping[str, Any]) -> Compared:
     if "paper_PA" in row:
         said += f" (paper {100 * row['paper_PA']:.1f}, {100 * row['paper_SRA']:.1f}); other puzzles"
     theirs = f"{100 * row['paper_AA']:.2f} %" if "paper_AA" in row else "-"
+    if not ending and row["AA_true"] != row["AA"]:
+        said += f"; in the true gauge AA {100 * row['AA_true']:.1f} %"
     where = "AA" if not ending else "AA in the true gauge"
     return Compared(f"{row['measurer']}, {row['n']} x {row['n']}, {row['row']}: {where}", aa.percent(), theirs, said)
 
 
 def gained(
-    answers: Answers, first: str, second: str, paper: Paper, rng: np.random.Generator, what: str
+    answers: Answers,
+    first: str,
+    second: str,
+    paper: Paper,
+    rng: np.random.Generator,
+    what: str,
+    gauge: GaugeChoice = "true",
 ) -> list[tuple[str, int, Interval, Compared]]:
     """First minus second in AA, every measurer and size, beside the paper's difference."""
     found = []
     for (measurer, n), group in answers.items():
-        gauge = decoding.gauge_of(group)
         ours = decoding.effect(group, first, second, gauge, rng)
         theirs = [paper.get(n, {}).get(name) for name in (first, second)]
         both = None if None in theirs else _aa(theirs[0]) - _aa(theirs[1])
         shown = "-" if both is None else f"{both:+.2f}"
-        name = f"{measurer}, {n} x {n}, {what}{POINTS}"
+        name = f"{measurer}, {n} x {n}, {what}{POINTS}{'' if gauge == 'model' else ', true gauge'}"
         found.append((measurer, n, ours, Compared(name, points(ours), shown, says(ours, both))))
     return found
 
@@ -110,8 +118,9 @@ def _aa(theirs: Sequence[float] | None) -> float:
     return theirs[1] if len(theirs) == 3 else theirs[0]
 
 
-def plot_rows(rows: Sequence[Mapping[str, Any]], title: str, path: Path) -> None:
+def plot_rows(rows: Sequence[Mapping[str, Any]], title: str, path: Path, gauge: GaugeChoice = "true") -> None:
     """AA of every row with its interval, one panel a size, one marker a measurer, the paper's beside them."""
+    ending = "_true" if gauge == "true" else ""
     names = list(dict.fromkeys(row["row"] for row in rows))
     sizes = list(dict.fromkeys(row["n"] for row in rows))
     measurers = list(dict.fromkeys(row["measurer"] for row in rows))
@@ -120,12 +129,10 @@ def plot_rows(rows: Sequence[Mapping[str, Any]], title: str, path: Path) -> None
         for axis, n in zip(axes[0], sizes, strict=True):
             for k, measurer in enumerate(measurers):
                 chosen = [row for row in rows if (row["n"], row["measurer"]) == (n, measurer)]
-                ending = "" if all(row["gauge_told"] for row in chosen) else "_true"
                 at = [names.index(row["row"]) + 0.22 * (k - (len(measurers) - 1) / 2) for row in chosen]
                 aa = [100 * row[f"AA{ending}"] for row in chosen]
                 low = [100 * (row[f"AA{ending}"] - row[f"AA{ending}_low"]) for row in chosen]
                 high = [100 * (row[f"AA{ending}_high"] - row[f"AA{ending}"]) for row in chosen]
-                label = f"{measurer}, true gauge" if ending else measurer
                 axis.errorbar(
                     aa,
                     at,
@@ -135,7 +142,7 @@ def plot_rows(rows: Sequence[Mapping[str, Any]], title: str, path: Path) -> None
                     color=COLOURS[k],
                     markerfacecolor=COLOURS[k] if k % 2 == 0 else "white",
                     capsize=3,
-                    label=label,
+                    label=f"{measurer}, true gauge" if ending else measurer,
                 )
             theirs = [
                 (100 * row["paper_AA"], names.index(row["row"])) for row in rows if row["n"] == n and "paper_AA" in row

@@ -16,7 +16,7 @@ from jigsync.study import decoding
 from jigsync.study.decoding import BASE, Answers, Sample, Setup
 from jigsync.study.intervals import Interval, bootstrap_mean
 from jigsync.study.result import Compared, Progress, StudyResult
-from jigsync.study.rows import OTHER_DATA, UNTOLD, Paper, beside, plot_rows, points, says, table
+from jigsync.study.rows import OTHER_DATA, POINTS, TRUE_GAUGE, UNTOLD, Paper, beside, plot_rows, points, says, table
 
 PLAIN: Final = "conditioned decoding"
 SYMMETRIC: Final = "+ symmetrized"
@@ -66,11 +66,10 @@ def run_sample(sample: Sample) -> StudyResult:
 def paired_test(found: Answers, measurer: str, n: int, rng: np.random.Generator) -> tuple[Interval, dict[str, Any]]:
     """Gain in AA on the same puzzles; its standard error, t, and numbers of puzzles better, worse, unchanged."""
     group = found[measurer, n]
-    gauge = decoding.gauge_of(group)
-    after, before = (np.array(decoding.values(group, name, "AA", gauge)) for name in (SYMMETRIC, PLAIN))
+    after, before = (np.array(decoding.values(group, name, "AA", "true")) for name in (SYMMETRIC, PLAIN))
     gain = after - before
     error = float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else 0.0
-    return decoding.effect(group, SYMMETRIC, PLAIN, gauge, rng), {
+    return decoding.effect(group, SYMMETRIC, PLAIN, "true", rng), {
         "gain_SE": error,
         "gain_t": float(gain.mean() / error) if error else 0.0,
         "better": int(np.sum(gain > 0)),
@@ -93,7 +92,7 @@ def _gain(measurer: str, n: int, gain: Interval, test: dict[str, Any]) -> Compar
         f" {test['unchanged']} unchanged"
     )
     shown = "-" if theirs is None else f"{theirs:+.2f}"
-    return Compared(f"{measurer}, {n} x {n}, gain: points of AA", points(gain), shown, said)
+    return Compared(f"{measurer}, {n} x {n}, gain{POINTS}, true gauge", points(gain), shown, said)
 
 
 def _verdict(
@@ -103,7 +102,7 @@ def _verdict(
 ) -> str:
     sure = [f"{m} {n} x {n} ({points(gain)})" for (m, n), (gain, _) in paired.items() if not gain.low <= 0 <= gain.high]
     same = all(share.low == 1 for share in agreement.values())
-    text = f"{OTHER_DATA}{'' if told else UNTOLD} The paper found no significant gain at either size."
+    text = f"{OTHER_DATA}{TRUE_GAUGE}{'' if told else UNTOLD} The paper found no significant gain at either size."
     if same:
         return (
             f"{text} What is measured here gives the same answer in both directions by construction, so there is"
