@@ -90,6 +90,11 @@ def test_taking_writes_the_page_and_a_change_is_noticed(
     assert tool.main(["--weird"], docs) == 2
 
 
+def test_every_study_is_explained() -> None:
+    text = (DOCS / "studies.md").read_text(encoding="utf-8")
+    assert [name for name in STUDIES if f"\n| {name} | " not in text] == []
+
+
 # ------------------------------------------------------------------------------------------------ errata
 
 

@@ -92,10 +92,10 @@ def _verdict(measurers: Sequence[str], gains: dict[int, Interval]) -> str:
     behind = [n for n, gain in gains.items() if gain.high < 0]
     return (
         f"On the same puzzles, in the true gauge, context is ahead at {_sizes(ahead)}, behind at {_sizes(behind)}, and"
-        " undecided at the rest; the paper has it ahead at five of these six sizes by 0.3 to 3.1 points, at accuracies near"
-        " chance. Its comparator was scored in a gauge that each puzzle chose for itself, which flatters it; here both"
-        " are scored alike. Networks, training and pictures are ours, and"
-        " both read boundaries alike, so only the sign can be compared."
+        " undecided at the rest; the paper has it ahead at five of these six sizes by 0.3 to 3.1 points, at accuracies"
+        " near chance. Its comparator was scored in a gauge that each puzzle chose for itself, which flatters it; here"
+        " both are scored alike. Networks, training and pictures are ours, and both read boundaries alike, so only the"
+        " sign can be compared."
     )
 
 

@@ -23,8 +23,8 @@ OTHER_DATA: Final = (
 POINTS: Final = ": points of AA"
 TRUE_GAUGE: Final = " Effects are taken in the true gauge, so that wrong gauges do not hide them."
 UNTOLD: Final = (
-    " Nothing tells which side of a fragment is up here, so the deployable rows would be a guess in four: they are given"
-    " in the true gauge too."
+    " Nothing tells which side of a fragment is up here, so the deployable rows would be a guess in four: they are"
+    " given in the true gauge too."
 )
 
 Paper = Mapping[int, Mapping[str, Sequence[float]]]
