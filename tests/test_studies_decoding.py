@@ -17,6 +17,7 @@ from jigsync.puzzle import Grid, Puzzle
 from jigsync.study import ablation, context, decoding, gauge_fix, loops, progression, reproduce, symmetrize
 from jigsync.study.decoding import BASE, Answer, Sample, Setup
 from jigsync.study.intervals import Interval
+from jigsync.study.kept import kept
 from jigsync.study.result import StudyResult
 from jigsync.study.rows import says
 from jigsync.study.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
@@ -172,6 +173,54 @@ def sample_puzzle() -> Puzzle:
     from jigsync.api import cut
 
     return cut(data.picture("coffee"), "2x3", "clean", cell=24)
+
+
+@pytest.mark.parametrize("form", ["relations", "sides"])
+def test_measurements_come_back_as_they_were(tmp_path: Path, form: str) -> None:
+    layout = random_layout(Grid(2, 3), np.random.default_rng(8))
+    unary = {
+        "unary_turns": turn_evidence(layout, np.random.default_rng(0), 0.9),
+        "unary_cells": UnaryCells(np.full((6, 2), 0.25), np.arange(6.0)),
+    }
+    if form == "relations":
+        made = replace(measured(layout, true_relations(layout), **unary), note="a note")
+    else:
+        sides = np.full((24, 24), -4.0, dtype=np.float32)
+        made = Measurements.from_sides_log_p(layout.ids, sides, border=np.full(24, -1.0, np.float32))
+    asked = []
+
+    def make() -> Measurements:
+        asked.append(1)
+        return made
+
+    first, again = kept(tmp_path, "this", make), kept(tmp_path, "this", make)
+    assert len(asked) == 1
+    assert first is made
+    assert (again.ids, again.note, again.unit_only) == (made.ids, made.note, made.unit_only)
+    for name in ("log_p", "side_log_p", "unary_turns", "border"):
+        a, b = getattr(made, name), getattr(again, name)
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_array_equal(a, b)
+    if form == "relations":
+        assert again.unary_cells is not None
+        np.testing.assert_array_equal(again.unary_cells.sigma, np.arange(6.0))
+    kept(tmp_path, "that", make)
+    assert len(asked) == 2
+
+
+def test_puzzles_are_measured_once_for_all_studies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+    monkeypatch.setattr(decoding, "available", lambda names=("boundary",): ["boundary"])
+    monkeypatch.setattr(decoding, "folder", lambda: tmp_path)
+    real = decoding.measure
+    monkeypatch.setattr(decoding, "measure", lambda puzzle, name: asked.append(name) or real(puzzle, name))
+    sample = Sample(2, (3,), 32)
+    symmetrize.run_sample(sample)
+    symmetrize.run_sample(sample)
+    assert len(asked) == 2
+    symmetrize.run_sample(replace(sample, seed=1))
+    assert len(asked) == 4
 
 
 # ------------------------------------------------------------------------------------------------ verdicts

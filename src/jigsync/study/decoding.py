@@ -30,6 +30,7 @@ from jigsync.measure.unary import load_unary, measure_fragments
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.study.cues import pictures_of, random_window
 from jigsync.study.intervals import Interval, bootstrap_mean, paired_difference, wilson
+from jigsync.study.kept import folder, kept
 from jigsync.study.result import Progress, silent
 from jigsync.study.score import MEASURES, score_batch
 from jigsync.study.synthetic import Layout
@@ -47,6 +48,8 @@ SEVERITY: Final = "severe"
 PUZZLES: Final = 40
 FULL_PUZZLES: Final = 2000
 """Puzzles a grid; the paper's development subset has 2000."""
+KEPT: Final = 200
+"""Puzzles a size up to which measurements are kept for the other studies: half a megabyte each at 5 x 5."""
 SIZES: Final = (3, 5)
 NAMES: Final = {3: "GAP-3", 5: "GAP-5"}
 """What the paper's tables stand beside each size; its figures are of GAP, ours are not."""
@@ -126,7 +129,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Task:
-    """One puzzle to cut, measure and decode; `part` cuts it from a random window of the picture."""
+    """One puzzle to cut, measure and decode.
+
+    Attributes:
+        part: cut it from a random window of the picture.
+        store: where measurements are kept for other studies of this process; None keeps none.
+    """
 
     picture: Path
     options: CutOptions
@@ -134,6 +142,12 @@ class Task:
     measurer: str
     setups: tuple[Setup, ...]
     part: bool
+    store: Path | None = None
+
+    @property
+    def about(self) -> str:
+        """All that the measurements depend on within one process."""
+        return repr((str(self.picture), self.options, self.seed, self.measurer, self.part))
 
 
 def available(names: Sequence[str] = RELATIONS) -> list[str]:
@@ -183,7 +197,12 @@ def run_task(task: Task) -> Answer:
     rgb = read_rgb(task.picture)
     rgb = random_window(rgb, np.random.default_rng(task.seed)) if task.part else rgb
     puzzle, truth = cut_picture(rgb, task.options, task.seed, name=f"The picture '{task.picture}'")
-    return decode(measure(puzzle, task.measurer), layout_of(puzzle, truth), task.setups)
+    found = (
+        kept(task.store, task.about, lambda: measure(puzzle, task.measurer))
+        if task.store is not None
+        else measure(puzzle, task.measurer)
+    )
+    return decode(found, layout_of(puzzle, truth), task.setups)
 
 
 def decode(measurements: Measurements, layout: Layout, setups: Sequence[Setup]) -> Answer:
@@ -279,6 +298,7 @@ class Sample:
                     measurer,
                     tuple(setups),
                     k >= len(pictures),
+                    folder() if self.puzzles <= KEPT else None,
                 )
                 for k in range(self.puzzles)
             ]
