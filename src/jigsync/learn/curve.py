@@ -52,9 +52,9 @@ class Curve:
             rows = self._rows[name]
             shown = [key for key in (rows[0] if rows else {}) if key not in ("step", "rate", "samples_per_s")]
             for key in shown:
-                if name == TRAINING or key.endswith("top1"):
+                if name == TRAINING or key.endswith(("top1", "right", "vote")):
                     axis.plot([int(r["step"]) for r in rows], [float(r[key]) for r in rows], label=key, linewidth=1)
-            if shown:
+            if axis.lines:
                 axis.legend(fontsize=7)
             axis.set_title(name.removesuffix(".csv"))
             axis.set_xlabel("step")
