@@ -36,6 +36,13 @@ def test_frozen_statistics_know_no_batch_in_either_mode(unary: Unary) -> None:
         torch.testing.assert_close(unary.train(mode).score(views)[0][1:2], alone)
 
 
+def test_a_fresh_network_has_frozen_statistics_too() -> None:
+    """The loop never calls train(): the mode that a network is made in is the one that it is trained in."""
+    encoder = Unary().encoder
+    views = torch.randn(3, 3, 32, 32)
+    torch.testing.assert_close(encoder(views)[1:2], encoder(views[1:2]))
+
+
 def test_the_export_folds_and_halves_and_takes_any_size(unary: Unary, tmp_path: Path) -> None:
     weights = {name: value.clone() for name, value in unary.state_dict().items()}
     config = {"model": "unary", "network": {"encoder": "efficientnet-lite0"}}

@@ -30,6 +30,7 @@ class Lite0(nn.Module):
                 # Frozen: nothing is counted, and loading does not ask for the count.
                 module.num_batches_tracked = None
                 module.track_running_stats = False
+        self.train()
 
     def train(self, mode: bool = True) -> Lite0:
         """Training mode, except for the statistics."""
