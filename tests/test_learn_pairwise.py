@@ -19,7 +19,7 @@ from jigsync.learn.export import check_golden, export_run  # noqa: E402
 from jigsync.learn.lite0 import FEATURES  # noqa: E402
 from jigsync.learn.pairwise import PairBatch, Pairwise, PairwiseOptions  # noqa: E402
 from jigsync.measure import vocabulary as v  # noqa: E402
-from jigsync.measure.pairwise import Mixing, PairwiseModel  # noqa: E402
+from jigsync.measure.pairwise import HEADS, Mixing, PairwiseModel  # noqa: E402
 from jigsync.study.true_relations import relations_of  # noqa: E402
 
 SMALL = PairwiseOptions(code=16, hidden=16, rounds=1, heads=2)
@@ -33,7 +33,7 @@ def model() -> Pairwise:
 
 @pytest.fixture(scope="module")
 def features() -> torch.Tensor:
-    return torch.randn(5, 4, FEATURES, generator=torch.Generator().manual_seed(1))
+    return torch.randn(5, 4, FEATURES + HEADS, generator=torch.Generator().manual_seed(1))
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3])
@@ -77,24 +77,23 @@ def test_relations_are_those_of_the_truth() -> None:
 
 
 def test_planted_relations_are_learned() -> None:
-    """Features that hold the cell and the view's turn are enough to tell every relation."""
+    """The unary head's own answer, where it is right, is enough to tell every relation."""
     torch.manual_seed(0)
     puzzle, truth = cut("severe", (3, 4), 64)
     relations = torch.from_numpy(relations_of(puzzle, truth))
-    features = torch.zeros(len(puzzle), 4, FEATURES)
+    features = torch.zeros(len(puzzle), 4, FEATURES + HEADS)
     for k, fragment in enumerate(puzzle.ids):
         placed = truth.placement[fragment]
-        for turns in range(4):
-            features[k, turns, (turns - placed.turns) % 4] = 9.0
-            features[k, turns, 10 + placed.row] = features[k, turns, 20 + placed.col] = 9.0
-    network = Pairwise(SMALL)
-    optimiser = torch.optim.Adam(network.parameters(), 3e-3)
-    for _ in range(100):
-        loss, log = network(PairBatch((features,), (relations,)))
+        features[k, placed.turns, FEATURES:] = torch.tensor([3.0, placed.col - 1.5, placed.row - 1.0, -2.0])
+    network = Pairwise(PairwiseOptions(code=32, hidden=48, rounds=0))
+    optimiser = torch.optim.Adam(network.parameters(), 1e-2)
+    for _ in range(60):
+        loss, _ = network(PairBatch((features,), (relations,)))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    assert float(log["right"]) > 0.9
+    _, log = network.eval()(PairBatch((features,), (relations,)))
+    assert float(log["right"]) > 0.8
 
 
 def test_the_export_takes_any_puzzle_and_only_its_encoder(

@@ -1,8 +1,9 @@
 """The pairwise model: 192 logits of an ordered pair of fragments, from features of their four views.
 
-Features f_(i,m) of view m of fragment i (the fragment turned by m) come from the unary head's frozen encoder. A
-projection and, with context, attention over the views of all other fragments make codes e_(i,m). One scorer S looks at
-two views as if both stood in one canvas, and scores the 48 buckets of their displacement there:
+Features f_(i,m) of view m of fragment i (the fragment turned by m), and the score and cell that the unary head reads
+off them, come from the frozen unary head. A projection and, with context, attention over the views of all other
+fragments make codes e_(i,m). One scorer S looks at two views as if both stood in one canvas, and scores the 48 buckets
+of their displacement there:
 
     S(u, v) = W relu(A u + B v + (P u) * (Q v) + c log N)             (48,)
     L_ij[b, r] = 1/4 sum_m S(e_(i,m), e_(j,m+r))[T_m b]               T_m b: the bucket in i's frame turned by m
@@ -13,12 +14,13 @@ construction, and so is the symmetry under reversal. Attention weighs single vie
 
 The comparator is the same model without attention: it sees two fragments and how many there are.
 
-Shapes: features (N, 4, F) -> logits (N, N, 192), the diagonal unused.
+Shapes: features (N, 4, F + HEADS) -> logits (N, N, 192), the diagonal unused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import torch
@@ -27,21 +29,25 @@ from torch import Tensor, nn
 from jigsync import z4
 from jigsync.learn.lite0 import FEATURES
 from jigsync.measure import vocabulary as v
+from jigsync.measure.pairwise import HEADS
+
+DROPPED: Final = 0.5
+"""Share of the features that training leaves out: there are many of them, and few puzzles."""
 
 
 @dataclass(frozen=True)
 class PairwiseOptions:
     """Sizes of the network: codes, hidden units of the scorer, rounds and heads of attention (0: the comparator)."""
 
-    code: int = 64
-    hidden: int = 96
+    code: int = 48
+    hidden: int = 64
     rounds: int = 2
     heads: int = 4
 
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Some puzzles. Shapes: features each (N, 4, F), relations each (N, N) with -1 on the diagonal."""
+    """Some puzzles. Shapes: features each (N, 4, F + HEADS), relations each (N, N) with -1 on the diagonal."""
 
     features: tuple[Tensor, ...]
     relations: tuple[Tensor, ...]
@@ -89,7 +95,8 @@ class Pairwise(nn.Module):
     def __init__(self, options: PairwiseOptions) -> None:
         super().__init__()
         code, hidden = options.code, options.hidden
-        self.project = nn.Sequential(nn.LayerNorm(FEATURES), nn.Linear(FEATURES, code))
+        self.project = nn.Sequential(nn.LayerNorm(FEATURES), nn.Dropout(DROPPED), nn.Linear(FEATURES, code))
+        self.told = nn.Sequential(nn.Linear(HEADS, code), nn.ReLU(), nn.Linear(code, code))
         self.context = nn.ModuleList(Attention(code, options.heads) for _ in range(options.rounds))
         self.norm = nn.LayerNorm(code)
         self.first, self.second = nn.Linear(code, 2 * hidden), nn.Linear(code, 2 * hidden)
@@ -102,9 +109,10 @@ class Pairwise(nn.Module):
     reverse: Tensor
 
     def logits(self, features: Tensor) -> Tensor:
-        """Shapes: (N, 4, F) -> (N, N, 192)."""
+        """Shapes: (N, 4, F + HEADS) -> (N, N, 192)."""
         n = features.shape[0]
-        codes = self.project(features.flatten(0, 1))
+        flat = features.flatten(0, 1)
+        codes = self.project(flat[:, :FEATURES]) + self.told(flat[:, FEATURES:])
         fragment = torch.arange(n).repeat_interleave(z4.ORDER)
         own = fragment[:, None] == fragment
         for layer in self.context:
@@ -115,8 +123,8 @@ class Pairwise(nn.Module):
         many = torch.log(torch.ones(1, 1) * n) - 2.5
         hidden = torch.relu(a[:, None] + b + p[:, None] * q + self.count(many))
         scores = self.out(hidden).unflatten(0, (n, z4.ORDER)).unflatten(2, (n, z4.ORDER))
-        flat = scores.transpose(1, 2).flatten(2)
-        one = sum(flat[:, :, self.gathers[m]] for m in range(z4.ORDER)) / z4.ORDER
+        each = scores.transpose(1, 2).flatten(2)
+        one = sum(each[:, :, self.gathers[m]] for m in range(z4.ORDER)) / z4.ORDER
         assert isinstance(one, Tensor)
         return (one + one.transpose(0, 1)[:, :, self.reverse]) / 2
 

@@ -28,7 +28,7 @@ KINDS: Final = {name: kind for name, kind in MIXTURE.items() if kind.rim is None
 
 
 def sample_of(puzzle: Puzzle, truth: Truth, encoder: UnaryModel) -> dict[str, NDArray[Any]]:
-    """features (N, 4, F) float16 and relations (N, N) int64, -1 on the diagonal."""
+    """features (N, 4, F + HEADS) float16 and relations (N, N) int64, -1 on the diagonal."""
     assert puzzle.cell is not None
     return {"features": features_of(puzzle, puzzle.cell, encoder), "relations": relations_of(puzzle, truth)}
 
@@ -54,10 +54,3 @@ class PairwiseData:
         damage = Damage(rng.uniform(*kind.shape), rng.uniform(*kind.erosion), rng.uniform(*kind.photo))
         cut = cut_picture(rgb, CutOptions(grid, CELL, damage), int(rng.integers(2**62)), redraw=False)
         return sample_of(*cut, load_unary(self.encoder))
-
-
-def turned(sample: Sample, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """A sample as the network takes it, its features a little noisy; the model itself is equivariant."""
-    features = sample["features"].astype(np.float32)
-    features *= 1 + np.float32(0.05) * rng.standard_normal((1, 1, features.shape[2]), dtype=np.float32)
-    return features, sample["relations"]

@@ -1,6 +1,6 @@
 """What of the pairwise model is exported: features of all fragments in, logits of all pairs out.
 
-features (N, 4, F) float32 -> logits (N, N, 192)
+features (N, 4, F + HEADS) float32 -> logits (N, N, 192)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from jigsync.learn.export import Deployed
 from jigsync.learn.lite0 import FEATURES
 from jigsync.learn.pairwise import Pairwise, PairwiseOptions
-from jigsync.measure.pairwise import FORMAT, Mixing, PairwiseModel
+from jigsync.measure.pairwise import FORMAT, HEADS, Mixing, PairwiseModel
 from jigsync.measure.unary import load_unary, weights_sha256
 from jigsync.measure.vocabulary import VERSION
 from jigsync.measure.weights import read_weights
@@ -47,7 +47,7 @@ def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
     model = Pairwise(PairwiseOptions(**sizes))
     model.load_state_dict(weights)
     rng = np.random.default_rng(0)
-    features = rng.standard_normal((GOLDEN_FRAGMENTS, 4, FEATURES), dtype=np.float32)
+    features = rng.standard_normal((GOLDEN_FRAGMENTS, 4, FEATURES + HEADS), dtype=np.float32)
     return Deployed(
         _Logits(model.eval()),
         {"features": torch.from_numpy(features)},

@@ -15,7 +15,7 @@ from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import Pictures
 from jigsync.learn.pairwise import PairBatch, Pairwise, PairwiseOptions
-from jigsync.learn.pairwise_data import PairwiseData, sample_of, turned
+from jigsync.learn.pairwise_data import PairwiseData, sample_of
 from jigsync.measure import vocabulary as v
 from jigsync.measure.unary import load_unary, weights_sha256
 from jigsync.puzzle import Grid
@@ -66,11 +66,10 @@ class PairwiseTask:
         return Pairwise(self.options)
 
     def batch(self, samples: Sequence[Sample], rng: np.random.Generator) -> PairBatch:
-        """Some puzzles."""
-        parts = [turned(sample, rng) for sample in samples]
+        """Some puzzles; the model is equivariant, so that turning them would change nothing."""
         return PairBatch(
-            tuple(torch.from_numpy(features) for features, _ in parts),
-            tuple(torch.from_numpy(relations) for _, relations in parts),
+            tuple(torch.from_numpy(sample["features"].astype(np.float32)) for sample in samples),
+            tuple(torch.from_numpy(sample["relations"]) for sample in samples),
         )
 
     def validation(self) -> dict[str, list[Sample]]:

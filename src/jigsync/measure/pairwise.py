@@ -38,6 +38,8 @@ from jigsync.puzzle import Puzzle
 
 Floats = NDArray[np.float64]
 FORMAT: Final = "jigsync-pairwise/1"
+HEADS: Final = 4
+"""Numbers of the unary head's own answer, beside the features: score, x, y, log s."""
 LEAST: Final = 1e-6
 """Least probability of either: a unit step, none."""
 
@@ -82,15 +84,21 @@ class PairwiseModel:
         self.mixing = mixing
 
     def logits(self, features: NDArray[Any]) -> NDArray[np.float32]:
-        """Shapes: (N, 4, F) -> (N, N, 192)."""
+        """Shapes: (N, 4, F + HEADS) -> (N, N, 192)."""
         answer: list[NDArray[np.float32]] = self._session.run(["logits"], {"features": features.astype(np.float32)})
         return answer[0]
 
 
 def features_of(puzzle: Puzzle, cell: float, encoder: UnaryModel) -> NDArray[np.float16]:
-    """What the encoder says of every view. Shapes: -> (N, 4, F)."""
-    (features,) = encoder.run(["features"], fragment_views(puzzle, cell))
-    return features.reshape(len(puzzle), z4.ORDER, -1).astype(np.float16)
+    """What the unary head says of every view: its features, its score, and the cell if this view is upright.
+
+    The score is taken relative to the fragment's mean, the cell relative to the centre. Shapes: -> (N, 4, F + HEADS).
+    """
+    features, z, cells = encoder.run(["features", "z", "cells"], fragment_views(puzzle, cell))
+    shape = (len(puzzle), z4.ORDER)
+    score, where = z.reshape(shape), cells.reshape(*shape, 3)
+    heads = [(score - score.mean(axis=1, keepdims=True))[..., None], where[..., :2] - 0.5, where[..., 2:]]
+    return np.concatenate([features.reshape(*shape, -1), *heads], axis=2).astype(np.float16)
 
 
 @cache
