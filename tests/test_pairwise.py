@@ -79,6 +79,16 @@ def test_without_a_model_the_answer_says_so(monkeypatch: pytest.MonkeyPatch, tmp
         PairwiseMeasurer("pairwise", tmp_path / "mine.onnx").measure(cut(*WORN)[0])
 
 
+def test_another_card_is_another_measurer(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.onnx"
+    seen = set()
+    for data, card in ((b"a", "{}"), (b"b", "{}"), (b"b", '{"mixing": {"bias": 1}}')):
+        mine.write_bytes(data)
+        mine.with_suffix(".json").write_text(card)
+        seen.add(PairwiseMeasurer("pairwise", mine).weights_sha256)
+    assert len(seen) == 3
+
+
 @pytest.mark.parametrize("name", ["pairwise", "comparator", "continuous"])
 def test_shipped_heads_are_sealed_golden_and_belong_to_the_shipped_encoder(name: str) -> None:
     path = weights_path(f"{name}.onnx", None)

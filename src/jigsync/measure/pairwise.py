@@ -13,6 +13,7 @@ attention to the other fragments.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -155,6 +156,15 @@ class PairwiseMeasurer:
             return replace(boundary, note=f"The measurer '{self.name}' is not used: {error}")
         logits = model.logits(features_of(puzzle, read_contours(puzzle).cell, encoder))
         return mixed(boundary, logits, model.mixing)
+
+    @property
+    def weights_sha256(self) -> str:
+        """One sha256 of all that its answers depend on: its file and card, the encoder, the boundary's weights."""
+        path = weights_path(f"{self.name}.onnx", self.weights)
+        files = [file for file in (path, path.with_suffix(".json")) if file.exists()]
+        parts = [hashlib.sha256(read_bytes(file, LIMIT)).hexdigest() for file in files]
+        parts += [weights_sha256(self.encoder), Learned().weights_sha256]
+        return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 def mixed(boundary: Measurements, logits: NDArray[np.float32], mixing: Mixing) -> Measurements:
