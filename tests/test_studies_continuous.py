@@ -40,10 +40,12 @@ class Model:
         self.said = angles
 
     def run(self, names: list[str], views: np.ndarray) -> list[np.ndarray]:
-        return [np.tile(np.array([0, 1, 0, 0], np.float32), 9), np.zeros((36, 8), np.float32)]
+        assert names == ["features", "z", "cells"]
+        z = np.tile(np.array([0, 1, 0, 0], np.float32), 9)
+        return [np.zeros((36, 8), np.float32), z, np.zeros((36, 3), np.float32)]
 
     def angles(self, features: np.ndarray) -> np.ndarray:
-        assert features.shape == (9, 4, 8)
+        assert features.shape == (9, 4, 12)
         return np.full(9, 90.0)
 
 

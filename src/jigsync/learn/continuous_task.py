@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from jigsync import z4
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.continuous import AngleBatch, Continuous, log_density
 from jigsync.learn.mixture import Pictures
 from jigsync.measure.continuous import round_views
+from jigsync.measure.described import described
 from jigsync.measure.unary import load_unary, weights_sha256
 from jigsync.sweep.photometry import jpeg_round_trip
 from jigsync.sweep.seeds import derive_seed
@@ -48,7 +48,7 @@ class ContinuousData:
     encoder: Path | None = None
 
     def sample(self, k: int) -> Sample:
-        """PARTS parts of the k-th picture drawn: features (PARTS, 4, F) float16 and angles (PARTS,)."""
+        """PARTS parts of the k-th picture drawn: features (PARTS, 4, F + HEADS) float16 and angles (PARTS,)."""
         rng = np.random.default_rng(derive_seed("continuous", self.seed, k))
         folder = self.pictures[int(rng.integers(len(self.pictures)))]
         return sample_of(read_rgb(folder[int(rng.integers(len(folder)))]), rng, self.encoder)
@@ -57,9 +57,8 @@ class ContinuousData:
 def sample_of(rgb: NDArray[np.uint8], rng: np.random.Generator, encoder: Path | None) -> Sample:
     """PARTS parts of a picture."""
     views, angles = zip(*(draw_part(rgb, rng) for _ in range(PARTS)), strict=True)
-    (features,) = load_unary(encoder).run(["features"], np.stack(views))
-    shaped = features.reshape(PARTS, z4.ORDER, -1).astype(np.float16)
-    return {"features": shaped, "angles": np.array(angles, dtype=np.float32)}
+    features = described(np.stack(views), load_unary(encoder))
+    return {"features": features, "angles": np.array(angles, dtype=np.float32)}
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from jigsync import z4
 from jigsync.learn.lite0 import FEATURES
 from jigsync.measure import vocabulary as v
-from jigsync.measure.pairwise import HEADS
+from jigsync.measure.described import HEADS
 
 DROPPED: Final = 0.5
 """Share of the features that training leaves out: there are many of them, and few puzzles."""

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from jigsync.learn.export import Deployed
 from jigsync.learn.lite0 import FEATURES
 from jigsync.learn.pairwise import Pairwise, PairwiseOptions
-from jigsync.measure.pairwise import FORMAT, HEADS, Mixing, PairwiseModel
+from jigsync.measure.described import HEADS
+from jigsync.measure.pairwise import FORMAT, Mixing, PairwiseModel
 from jigsync.measure.unary import load_unary, weights_sha256
 from jigsync.measure.vocabulary import VERSION
 from jigsync.measure.weights import read_weights

@@ -72,7 +72,7 @@ class ContinuousModel:
         self._session = open_session(data, name, {"format": FORMAT, "encoder_sha256": encoder_sha256})
 
     def angles(self, features: NDArray[Any]) -> Floats:
-        """The likeliest angle in [0, 360). Shapes: (M, 4, F) -> (M,)."""
+        """The likeliest angle in [0, 360). Shapes: (M, 4, F + HEADS) -> (M,)."""
         z, vectors = self._session.run(["z", "vectors"], {"features": features.astype(np.float32)})
         grid = np.tile(np.arange(STEPS) * (360.0 / STEPS), (len(z), 1))
         return np.asarray(grid[0][log_density(z, vectors, grid).argmax(axis=1)])

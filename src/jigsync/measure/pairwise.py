@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logsumexp
 
-from jigsync import z4
 from jigsync.errors import FormatError, JigsyncError
 from jigsync.io.files import parse_json, read_bytes
 from jigsync.measure import vocabulary as v
 from jigsync.measure.contour import read_contours
+from jigsync.measure.described import described
 from jigsync.measure.learned import Learned
 from jigsync.measure.measurements import DENSE_LIMIT, Measurements
 from jigsync.measure.unary import UnaryModel, load_unary, weights_sha256
@@ -39,8 +39,6 @@ from jigsync.puzzle import Puzzle
 
 Floats = NDArray[np.float64]
 FORMAT: Final = "jigsync-pairwise/1"
-HEADS: Final = 4
-"""Numbers of the unary head's own answer, beside the features: score, x, y, log s."""
 LEAST: Final = 1e-6
 """Least probability of either: a unit step, none."""
 
@@ -91,15 +89,8 @@ class PairwiseModel:
 
 
 def features_of(puzzle: Puzzle, cell: float, encoder: UnaryModel) -> NDArray[np.float16]:
-    """What the unary head says of every view: its features, its score, and the cell if this view is upright.
-
-    The score is taken relative to the fragment's mean, the cell relative to the centre. Shapes: -> (N, 4, F + HEADS).
-    """
-    features, z, cells = encoder.run(["features", "z", "cells"], fragment_views(puzzle, cell))
-    shape = (len(puzzle), z4.ORDER)
-    score, where = z.reshape(shape), cells.reshape(*shape, 3)
-    heads = [(score - score.mean(axis=1, keepdims=True))[..., None], where[..., :2] - 0.5, where[..., 2:]]
-    return np.concatenate([features.reshape(*shape, -1), *heads], axis=2).astype(np.float16)
+    """What the model reads, for the cell pitch in pixels. Shapes: -> (N, 4, F + HEADS)."""
+    return described(fragment_views(puzzle, cell), encoder)
 
 
 @cache

@@ -16,9 +16,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.measure.continuous import load_continuous, round_views
+from jigsync.measure.described import HEADS as NUMBERS
+from jigsync.measure.described import described
 from jigsync.measure.unary import load_unary
 from jigsync.study.cues import pictures_of
 from jigsync.study.figure import figure, line_style
@@ -64,10 +65,9 @@ def run_task(task: Task) -> dict[str, Floats]:
         quality = jpeg_quality(rng)
         turned = round_views(rgb, (float(x), float(y)), side, float(angle))
         views.append([jpeg_round_trip(np.ascontiguousarray(view), quality) for view in turned])
-    z, features = load_unary(task.encoder).run(["z", "features"], np.array(views))
-    shaped = features.reshape(PARTS, z4.ORDER, -1)
-    found = load_continuous(task.weights, task.encoder).angles(shaped)
-    four = 90.0 * z.reshape(PARTS, z4.ORDER).argmax(axis=1)
+    said = described(np.array(views), load_unary(task.encoder))
+    found = load_continuous(task.weights, task.encoder).angles(said)
+    four = 90.0 * said[..., -NUMBERS].argmax(axis=1)
     return {"continuous": apart(found, angles), "four-way": apart(four, angles)}
 
 
