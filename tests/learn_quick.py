@@ -12,7 +12,7 @@ from jigsync.learn.matcher import MatcherOptions
 from jigsync.learn.matcher_task import MatcherTask
 from jigsync.learn.mixture import Kind, pictures_of
 
-TINY = MatcherOptions(fine=8, width=8, dilations=(1,), code=4, pair=4)
+TINY = MatcherOptions(fine=8, width=8, dilations=(1,), code=4)
 QUICK = LoopOptions(steps=6, samples=2, window=2, warm=1, log_every=1, validate_every=3, save_minutes=0.0, workers=0)
 FEW = {"gapped": Kind(1.0, rim=(0.02, 0.1)), "worn": Kind(1.0, (0, 10), (0.02, 0.1), (0, 0.1))}
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
-from jigsync.learn.matcher import Batch, Matcher, MatcherOptions, side_logits
+from jigsync.learn.matcher import Batch, Matcher, MatcherOptions, side_logits, side_losses
 from jigsync.learn.matcher_data import MatcherData, augmented, sample_of
 from jigsync.learn.mixture import MIXTURE, Kind, Pictures
 from jigsync.measure.strips import prepared
@@ -23,8 +23,6 @@ from jigsync.sweep.options import SEVERITIES, CutOptions
 from jigsync.sweep.seeds import derive_seed
 from jigsync.sweep.squares import SquareOptions, cut_squares
 
-RANKED_SIDES: Final = 16
-"""Sides of a puzzle whose candidates are re-ranked in a step."""
 VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {
     "severe": (14, CutOptions(Grid(5, 5), 64, SEVERITIES["severe"])),
     "eroded": (14, CutOptions(Grid(5, 5), 64, SEVERITIES["eroded"])),
@@ -34,8 +32,6 @@ VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {
     "gap5": (6, SquareOptions(50, Grid(7, 8), erode=5)),
 }
 """name -> how many puzzles, and of which kind."""
-CANDIDATES: Final = 12
-"""Candidates of a side that are re-ranked in validation."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +71,16 @@ class MatcherTask:
 
     def batch(self, samples: Sequence[Sample], rng: np.random.Generator) -> Batch:
         """Some samples, augmented, as one batch."""
-        parts, spans, chosen, at = [], [], [], 0
+        parts, spans, at = [], [], 0
         for sample in samples:
             parts.append(augmented(sample, rng))
             sides = len(parts[-1][1])
-            chosen.append(at + np.sort(rng.choice(sides, min(RANKED_SIDES, sides), replace=False)))
             spans.append((at, at + sides))
             at += sides
         return Batch(
             torch.from_numpy(np.concatenate([x for x, _ in parts])),
             torch.from_numpy(np.concatenate([partner for _, partner in parts])),
             tuple(spans),
-            torch.from_numpy(np.concatenate(chosen)),
         )
 
     def validation(self) -> dict[str, list[Sample]]:
@@ -121,16 +115,7 @@ def _validation_sample(path: Path, options: CutOptions | SquareOptions, seed: in
 @torch.no_grad()
 def _measure(model: Matcher, sample: Sample) -> tuple[Tensor, Tensor]:
     """Is the likeliest the true one (of sides with a neighbour), and -log p of the truth (of all sides)."""
-    left, right, none, ahead, across = model.encoder(torch.from_numpy(prepared(sample["strips"])))
+    left, right, none = model.encoder(torch.from_numpy(prepared(sample["strips"])))
     partner = torch.from_numpy(sample["partner"])
     logits = side_logits(left, right)
-    listed = logits.topk(min(CANDIDATES, logits.shape[1] - 4), dim=1).indices
-    rows = torch.arange(len(logits))
-    score = model.rank(ahead, across, rows.repeat_interleave(listed.shape[1]), listed.flatten()).view_as(listed)
-    # Candidates that are not ranked count as badly as the worst of those that are.
-    total = logits + score.amin(dim=1, keepdim=True)
-    total.scatter_(1, listed, logits.gather(1, listed) + score)
-    full = torch.cat([total, none[:, None]], dim=1)
-    target = torch.where(partner >= 0, partner, len(rows))
-    loss = nn.functional.cross_entropy(full, target, reduction="none")
-    return (total.argmax(dim=1) == partner)[partner >= 0].float(), loss
+    return (logits.argmax(dim=1) == partner)[partner >= 0].float(), side_losses(logits, none, partner)

@@ -54,11 +54,12 @@ MIXTURE: Final[Mapping[str, Kind]] = {
 }
 """Mostly what costs along the contour cannot do; a little of the rest, so that it is not forgotten."""
 CELLS: Final = (44, 48, 50, 56, 64, 64, 64, 64, 64, 80, 96, 128)
-MAX_GRID: Final = 8
-ENLARGE: Final = 1.3
-"""A window is enlarged at most this much: blurred fragments teach blur."""
-WINDOW: Final = (0.65, 1.0)
-"""Side of the window, in sides of the picture."""
+ROWS: Final = (3, 3, 4, 4, 5)
+"""Rows and columns: more puzzles teach more than larger ones."""
+ACROSS: Final = (3.0, 10.0)
+"""Cells across the whole picture, of which a puzzle is cut from a window: how much a fragment shows."""
+ENLARGE: Final = 1.45
+"""A window is enlarged at most this much, as a 10 x 10 puzzle of 64-pixel cells does a picture of 448 pixels."""
 
 
 def parse_mixture(text: str) -> dict[str, Kind]:
@@ -93,12 +94,13 @@ def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: i
     name = list(mixture)[int(rng.choice(len(weights), p=weights / weights.sum()))]
     kind = mixture[name]
     folder = pictures[int(rng.integers(len(pictures)))]
-    window = _window(read_rgb(folder[int(rng.integers(len(folder)))]), rng)
-    cell = int(rng.choice(CELLS))
+    rgb = read_rgb(folder[int(rng.integers(len(folder)))])
+    shorter = min(rgb.shape[:2])
     # Small pictures are cut into small cells: at least 3 x 3 of them.
-    cell = max(min(cell, int(ENLARGE * min(window.shape[:2]) / 3)), 32)
-    most = [int(np.clip(ENLARGE * side // cell, 3, MAX_GRID)) for side in window.shape[:2]]
-    grid = Grid(*(int(rng.integers(min(3 + (side > 4), side), side + 1)) for side in most))
+    cell = max(min(int(rng.choice(CELLS)), int(ENLARGE * shorter / 3)), 32)
+    pitch = min(max(shorter / rng.uniform(*ACROSS), cell / ENLARGE), shorter / 3)
+    grid = Grid(*(min(int(rng.choice(ROWS)), int(side / pitch + 1e-6)) for side in rgb.shape[:2]))
+    window = _window(rgb, [round(pitch * count) for count in grid.shape], rng)
     cut_seed = int(rng.integers(2**62))
     if kind.rim is not None:
         rim = round(cell * rng.uniform(*kind.rim))
@@ -107,9 +109,7 @@ def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: i
     return *cut_picture(window, CutOptions(grid, cell, damage), cut_seed, redraw=False), name
 
 
-def _window(rgb: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """A random part of a picture, not longer than twice its width. Shapes: (H, W, 3) -> (h, w, 3)."""
-    height, width = (side * rng.uniform(*WINDOW) for side in rgb.shape[:2])
-    height, width = int(min(height, 2 * width)), int(min(width, 2 * height))
-    top, left = (int(rng.integers(a - b + 1)) for a, b in zip(rgb.shape[:2], (height, width), strict=True))
-    return np.ascontiguousarray(rgb[top : top + height, left : left + width])
+def _window(rgb: NDArray[np.uint8], sides: Sequence[int], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A random part of a picture. Shapes: (H, W, 3) -> (*sides, 3)."""
+    top, left = (int(rng.integers(a - b + 1)) for a, b in zip(rgb.shape[:2], sides, strict=True))
+    return np.ascontiguousarray(rgb[top : top + sides[0], left : left + sides[1]])

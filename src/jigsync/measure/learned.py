@@ -1,16 +1,14 @@
 """The learned measurer: the trained matcher's score as one more cost beside those along the contour.
 
-    z(s, t) = S(s, t) + C(s, t)    for the TOP likeliest candidates t of every side s by S, and the other way round
-    z(s, t) = S(s, t) + c          for all others, c a low quantile of C
-    cost    = exp(-z)              so that the calibration's features, which are of log cost, are linear in z
+    cost = exp(-S(s, t))    so that the calibration's features, which are of log cost, are linear in S
 
 The calibration weighs it against the training-free costs, so that it counts for as much as it deserves. What a cost is
 worth depends on how worn the fragments are: shape tells nothing about eroded squares and nearly all about broken
 ones. So the weights are linear in the puzzle's wear, w = W (1, gap, roughness), which is the same as fitting the
 products of features and wear (`worn_features`), still one convex problem.
 
-The network's own idea of "no neighbour", n_s, becomes two more features of single sides: n_s - max_t z(s, t) and
-n_s - median_t z(s, t).
+The network's own idea of "no neighbour", n_s, becomes two more features of single sides: n_s - max_t S(s, t) and
+n_s - median_t S(s, t).
 
 Without onnxruntime, or with shipped weights that do not load, the training-free `boundary` measures instead, and the
 measurements say so.
@@ -33,9 +31,9 @@ from jigsync.measure.boundary import Boundary, make_costs, regime_of
 from jigsync.measure.calibration import Calibration, shipped
 from jigsync.measure.contour import Contours, read_contours
 from jigsync.measure.costs import Cost, Matrix
-from jigsync.measure.matcher import Codes, MatcherModel, load_matcher, weights_sha256
+from jigsync.measure.matcher import MatcherModel, load_matcher, weights_sha256
 from jigsync.measure.measurements import Measurements
-from jigsync.measure.probabilities import BLOCK, calibrated
+from jigsync.measure.probabilities import BLOCK, calibrated, own_sides
 from jigsync.measure.strips import prepared, read_strips
 from jigsync.puzzle import Puzzle
 
@@ -49,12 +47,8 @@ MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "matcher": {"flush": boundary.MEASURERS["boundary"]["flush"], "gapped": (COST,), "damaged": (COST,)},
 }
 """Measurer -> regime -> its costs. Squares that fill their cells need no network: pixels across the seam agree."""
-TOP: Final = 6
-"""Candidates of a side that are re-ranked."""
-LOW: Final = 0.1
-"""The quantile of C that counts for candidates that are not re-ranked."""
 LIMIT: Final = 80.0
-"""Largest |z|: float32 holds its exponential."""
+"""Largest |S|: float32 holds its exponential."""
 
 
 class Matched:
@@ -63,52 +57,28 @@ class Matched:
     noise = 0.0
 
     def __init__(self, model: MatcherModel, strips: NDArray[np.uint8]) -> None:
-        self._codes = model.encode(prepared(strips))
+        self._codes = model.encode_both_ways(prepared(strips))
+        self._memo: tuple[slice, Matrix] | None = None
         sides = len(strips)
-        top = min(TOP, sides - z4.ORDER)
-        best, median = _candidates(self._codes, top)
-        s, t = _pairs(best)
-        score = model.rank(self._codes, s, t)
-        self._low = np.float32(np.quantile(score, LOW))
-        # Sorted by s, every pair both ways, so that a block's pairs are a slice.
-        s, t, score = np.concatenate([s, t]), np.concatenate([t, s]), np.concatenate([score, score])
-        order = np.lexsort((t, s))
-        self._s, self._t, self._score = s[order], t[order], score[order] - self._low
-        starts = np.searchsorted(self._s, np.arange(sides))
-        pair_z = self._codes.pairs(self._s, self._t)
-        most = np.maximum.reduceat(pair_z + self._score, starts) + self._low
+        most, median = np.empty((2, sides), dtype=np.float32)
+        for start in range(0, sides, BLOCK):
+            block = slice(start, min(start + BLOCK, sides))
+            logits = self._logits(block).copy()
+            logits[own_sides(block)] = -np.inf
+            middle = (sides + z4.ORDER) // 2
+            most[block], median[block] = logits.max(axis=1), np.partition(logits, middle, axis=1)[:, middle]
         none = self._codes.none
-        self.own: Matrix = np.stack([none - most, none - median - self._low], axis=1).astype(np.float32)
+        self.own: Matrix = np.stack([none - most, none - median], axis=1)
+
+    def _logits(self, block: slice) -> Matrix:
+        """S of a block of sides against all; the last block is remembered. Shapes: B sides -> (B, 4N)."""
+        if self._memo is None or self._memo[0] != block:
+            self._memo = block, self._codes.logits(block)
+        return self._memo[1]
 
     def rows(self, block: slice) -> Matrix:
-        """exp(-z). Shapes: B sides -> (B, 4N)."""
-        z = self._codes.logits(block) + self._low
-        first, last = np.searchsorted(self._s, (block.start, block.stop))
-        z[self._s[first:last] - block.start, self._t[first:last]] += self._score[first:last]
-        return np.asarray(np.exp(-np.clip(z, -LIMIT, LIMIT)))
-
-
-def _candidates(codes: Codes, top: int) -> tuple[NDArray[np.int64], Matrix]:
-    """The `top` likeliest candidates of every side by S, and the median of S. Shapes: -> (4N, top), (4N,)."""
-    sides = len(codes.none)
-    best, median = np.empty((sides, top), dtype=np.int64), np.empty(sides, dtype=np.float32)
-    for start in range(0, sides, BLOCK):
-        block = slice(start, min(start + BLOCK, sides))
-        logits = codes.logits(block)
-        fragment = np.arange(block.start, block.stop) // z4.ORDER
-        logits[fragment[:, None] == np.arange(sides) // z4.ORDER] = -np.inf
-        best[block] = np.argpartition(logits, sides - top, axis=1)[:, sides - top :]
-        middle = (sides + z4.ORDER) // 2
-        median[block] = np.partition(logits, middle, axis=1)[:, middle]
-    return best, median
-
-
-def _pairs(best: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every listed pair of sides once, s < t. Shapes: (4N, top) -> (P,), (P,)."""
-    sides, top = best.shape
-    s, t = np.repeat(np.arange(sides), top), best.ravel()
-    key = np.unique(np.minimum(s, t) * sides + np.maximum(s, t))
-    return key // sides, key % sides
+        """exp(-S). Shapes: B sides -> (B, 4N)."""
+        return np.asarray(np.exp(-np.clip(self._logits(block), -LIMIT, LIMIT)))
 
 
 def learned_costs(

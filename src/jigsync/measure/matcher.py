@@ -1,11 +1,9 @@
-"""The trained boundary matcher through onnxruntime: codes of sides, and scores of pairs of sides.
+"""The trained boundary matcher through onnxruntime: codes of sides, whose products are scores of pairs.
 
-    S(s, t) = left_s . right_t + left_t . right_s   from the codes of single sides, for all pairs
-    C(s, t) = r(a_s, b_t) + r(a_t, b_s)             from maps (a, b) of single sides, for promising pairs
+    S(s, t) = left_s . right_t + left_t . right_s       averaged over the puzzle and its mirror image
 
-One ONNX file holds both networks (learn/matcher.py has the mathematics). It takes `strips` (S, CHANNELS, ROWS) and
-`ahead_in`, `across_in` (P, pair, ROWS / 2) and gives `left` and `right` (S, E), `none` (S,), `ahead` and `across`
-(S, pair, ROWS / 2) and `score` (P,); what is not asked for is fed empty.
+The ONNX file (learn/matcher.py has the mathematics) takes `strips` (S, CHANNELS, ROWS), the four sides of a fragment
+one after the other, and gives `left` and `right` (S, E) and `none` (S,).
 """
 
 from __future__ import annotations
@@ -13,43 +11,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.measure.strips import CHANNELS, ROWS, VERSION
+from jigsync.measure.strips import VERSION
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
 
 Floats = NDArray[np.float32]
-FORMAT: Final = "jigsync-matcher/1"
+FORMAT: Final = "jigsync-matcher/2"
 SHIPPED: Final = "matcher.onnx"
 SIDES_AT_ONCE: Final = 400
-PAIRS_AT_ONCE: Final = 2048
+"""Of whole fragments."""
 
 
 @dataclass(frozen=True, eq=False)
 class Codes:
     """What the encoder says of every side.
 
-    Shapes: left, right (4N, E), none (4N,), ahead and across (4N, pair, ROWS / 2).
+    Shapes: left, right (4N, E), none (4N,).
     """
 
     left: Floats
     right: Floats
     none: Floats
-    ahead: Floats
-    across: Floats
 
     def logits(self, block: slice) -> Floats:
         """S of a block of sides against all. Shapes: -> (B, 4N)."""
-        return np.asarray(self.left[block] @ self.right.T + self.right[block] @ self.left.T)
-
-    def pairs(self, s: NDArray[np.int64], t: NDArray[np.int64]) -> Floats:
-        """S of pairs of sides. Shapes: (P,), (P,) -> (P,)."""
-        there = np.einsum("pe,pe->p", self.left[s], self.right[t])
-        return np.asarray(there + np.einsum("pe,pe->p", self.left[t], self.right[s]))
+        there = self.left[block] @ self.right.T
+        whole = len(there) == len(self.left)
+        return np.asarray(there + (there.T if whole else self.right[block] @ self.left.T))
 
 
 class MatcherModel:
@@ -58,32 +51,24 @@ class MatcherModel:
     def __init__(self, data: bytes, name: str) -> None:
         """Args: the file's bytes, and how messages call it."""
         self._session = open_session(data, name, {"format": FORMAT, "strips": VERSION})
-        _, pair, length = self._session.get_inputs()[1].shape
-        self._no_maps: Floats = np.zeros((0, pair, length), dtype=np.float32)
-        self._no_strips: Floats = np.zeros((0, CHANNELS, ROWS), dtype=np.float32)
-
-    def _run(self, names: list[str], strips: Floats, ahead: Floats, across: Floats) -> list[Any]:
-        feed = {"strips": strips, "ahead_in": ahead, "across_in": across}
-        answer: list[Any] = self._session.run(names, feed)
-        return answer
 
     def encode(self, strips: Floats) -> Codes:
         """Codes of prepared strips. Shapes: (S, CHANNELS, ROWS) float32."""
-        names = ["left", "right", "none", "ahead", "across"]
         parts = [
-            self._run(names, strips[start : start + SIDES_AT_ONCE], self._no_maps, self._no_maps)
+            self._session.run(["left", "right", "none"], {"strips": strips[start : start + SIDES_AT_ONCE]})
             for start in range(0, len(strips), SIDES_AT_ONCE)
         ]
         return Codes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def rank(self, codes: Codes, s: NDArray[np.int64], t: NDArray[np.int64]) -> Floats:
-        """C of pairs of sides. Shapes: (P,), (P,) -> (P,)."""
-        out: Floats = np.zeros(len(s), dtype=np.float32)
-        for start in range(0, len(s), PAIRS_AT_ONCE):
-            part = slice(start, start + PAIRS_AT_ONCE)
-            for a, b in ((s[part], t[part]), (t[part], s[part])):
-                out[part] += self._run(["score"], self._no_strips, codes.ahead[a], codes.across[b])[0]
-        return out
+    def encode_both_ways(self, strips: Floats) -> Codes:
+        """Codes whose S is the mean of the puzzle's and of its mirror image's, whose strips are upside down.
+
+        Shapes: (S, CHANNELS, ROWS) float32 -> left, right (S, 2 E).
+        """
+        plain, mirrored = self.encode(strips), self.encode(np.ascontiguousarray(strips[..., ::-1]))
+        left = np.concatenate([plain.left, mirrored.left], axis=1) * np.float32(0.5)
+        right = np.concatenate([plain.right, mirrored.right], axis=1)
+        return Codes(left, right, (plain.none + mirrored.none) * np.float32(0.5))
 
 
 def weights_sha256(weights: Path | None) -> str:

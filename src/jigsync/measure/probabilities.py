@@ -101,11 +101,11 @@ def _excess(mass: NDArray[np.floating]) -> NDArray[np.float32]:
 def _block(cost: Cost, block: slice) -> Matrix:
     """cost + noise of a block of sides against all, +inf between sides of one fragment. Shapes: -> (B, 4N)."""
     value = cost.rows(block) + np.float32(cost.noise)
-    value[_own(block)] = np.inf
+    value[own_sides(block)] = np.inf
     return np.asarray(value)
 
 
-def _own(block: slice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def own_sides(block: slice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Index of the entries of a block of rows that are between sides of one fragment. Shapes: (B, 1), (B, 4)."""
     rows = np.arange(block.start, block.stop)
     return (rows - block.start)[:, None], (rows // z4.ORDER * z4.ORDER)[:, None] + np.arange(z4.ORDER)
@@ -124,7 +124,7 @@ def _logits(
     Shapes: log_cost (B, 4N) each -> (B, 4N). The log costs between sides of one fragment are overwritten.
     """
     logits = np.zeros_like(log_cost[0])
-    own, rows = _own(block), np.arange(block.start, block.stop)
+    own, rows = own_sides(block), np.arange(block.start, block.stop)
     for value, s, (level, lead, best) in zip(log_cost, stats, calibration.by_cost, strict=True):
         value[own] = 0
         logits += value * np.float32(level + 2 * lead)
