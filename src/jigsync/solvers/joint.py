@@ -4,7 +4,7 @@
 
 An unknown grid is decided by the energy: scores are log-ratios against "not neighbours", so a grid with more right
 neighbours wins over one with fewer. Four fragments say little about that, so long grids are a little less likely
-beforehand: log p(grid) = - log(rows / cols)^2 / (2 ASPECT^2) + const. Many factorizations climb a ladder: all of them
+beforehand: log p(grid) = - log(rows / cols)^2 / (2 ASPECT^2) + const. Factorizations climb a ladder: all of them
 with little effort, those that come near the best one with more and then with all of it.
 """
 
@@ -27,8 +27,6 @@ LADDER: Final = ((0.03, 4), (0.2, 3))
 """(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""
 ASPECT: Final = 0.6
 """Standard deviation of log(height / width) of pictures: two in three are between 9:5 upright and 9:5 lying."""
-FEW: Final = 2
-"""So many grids are all solved with full effort."""
 MARGIN: Final = 0.25
 """Of the grids of a rung, those go on whose energy is within this share of the best one's: little effort leaves a hard
 puzzle's true grid behind a wrong one, but never by much."""
@@ -56,11 +54,14 @@ class Joint:
         budget = Budget(request)
         evidence = Evidence.of(request.measurements)
         grids = request.grids(both_ways=evidence.sees_the_gauge)
-        rungs = [*LADDER, (1.0, 1)] if len(grids) > FEW else [(1.0, 1)]
+        rungs = [*LADDER, (1.0, 1)] if len(grids) > 1 else [(1.0, 1)]
         work = sum(effort for effort, _ in rungs)
         done = 0.0
         best: _Found | None = None
         for effort, keep in rungs:
+            if len(grids) == 1 and effort < 1:  # decided: nothing is left to compare
+                done += effort / work
+                continue
             found = []
             for k, grid in enumerate(grids):
                 share = effort / work / len(grids)
