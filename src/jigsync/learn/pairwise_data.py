@@ -21,7 +21,7 @@ from jigsync.sweep.options import CutOptions, Damage
 from jigsync.sweep.seeds import derive_seed
 from jigsync.truth import Truth
 
-SIDES: Final = (3, 3, 3, 3, 4, 4, 5, 5, 6, 7)
+SIDES: Final = (3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 6, 8, 10)
 """Sides of grids, drawn evenly; large ones cost most of the time."""
 CELL: Final = 64
 KINDS: Final = {name: kind for name, kind in MIXTURE.items() if kind.rim is None}

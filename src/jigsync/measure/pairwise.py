@@ -5,7 +5,7 @@ sees what is depicted. With u the boundary's probability of any unit step, q the
 
     p(unit)             = sigmoid(a logit u + b logit q(unit) + c)
     p(relation | unit)  ~ boundary^d * q^e              over the 16
-    p(relation | other) ~ q^f                           over the 176
+    p(relation | other) = (1 - EVEN) (~ q^f) + EVEN / 176
 
 a .. f are fitted on validation puzzles and stored in the card. `comparator` is the same model trained without
 attention to the other fragments.
@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, logsumexp
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from jigsync.errors import FormatError, JigsyncError
 from jigsync.io.files import parse_json, read_bytes
@@ -39,6 +39,8 @@ from jigsync.puzzle import Puzzle
 
 Floats = NDArray[np.float64]
 FORMAT: Final = "jigsync-pairwise/1"
+EVEN: Final = 0.05
+"""What is spread evenly over the 176: grids of other sizes than those trained on have other far relations."""
 LEAST: Final = 1e-6
 """Least probability of either: a unit step, none."""
 
@@ -64,7 +66,8 @@ class Mixing:
         out[:, unit] = np.log(share) + log_softmax(
             self.unit_boundary * boundary[:, unit] + self.unit_model * q[:, unit], axis=1
         )
-        out[:, other] = np.log1p(-share) + log_softmax(self.other_model * q[:, other], axis=1)
+        likely = (1 - EVEN) * softmax(self.other_model * q[:, other], axis=1)
+        out[:, other] = np.log1p(-share) + np.log(likely + EVEN / likely.shape[1])
         return out
 
 

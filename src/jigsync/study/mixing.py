@@ -27,7 +27,7 @@ from jigsync.sweep.options import SEVERITIES, CutOptions
 
 Floats = NDArray[np.float64]
 SEVERE: Final = ("medium", "severe", "eroded")
-SIZES: Final = (3, 4, 5)
+SIZES: Final = (3, 5, 8)
 CELL: Final = 64
 PENALTY: Final = 1e-4
 """Times the squared distance of the numbers from where they start."""
