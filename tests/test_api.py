@@ -13,9 +13,9 @@ from PIL import Image
 from sides import cut
 
 import jigsync
-from jigsync import Grid, Puzzle, Solution, Truth, data
+from jigsync import Grid, Puzzle, Solution, Truth, api, data
 from jigsync.api import as_grid
-from jigsync.errors import FormatError, ImageError, InputError, OptionError
+from jigsync.errors import FormatError, ImageError, InputError, JigsyncError, OptionError
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.measurements import Measurements
@@ -24,7 +24,7 @@ from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Pin, Progress, SolveRequest
 from jigsync.study.score import score
 from jigsync.study.touching import neighbour_accuracy
-from jigsync.sync.gauge import evidence
+from jigsync.sync.gauge import evidence, probabilities, votes
 
 PUBLIC = {
     *("FormatError", "Fragments", "Gauge", "Grid", "ImageError", "InputError", "JigsyncError", "MissingExtraError"),
@@ -100,6 +100,17 @@ def test_small_puzzles_are_solved(name: str, severity: str, grid: tuple[int, int
 MEDIUM = ("medium", (3, 4), 48)
 
 
+@pytest.fixture
+def blind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the head that tells which side of a picture is up."""
+
+    def missing() -> None:
+        raise JigsyncError("it is not here.")
+
+    monkeypatch.setattr(api, "load_unary", missing)
+
+
+@pytest.mark.usefixtures("blind")
 def test_without_evidence_the_gauge_is_undetermined() -> None:
     puzzle, truth = cut(*MEDIUM)
     free = jigsync.solve(puzzle)
@@ -131,6 +142,7 @@ class Upright:
         return replace(Boundary().measure(puzzle), unary_turns=np.log(p))
 
 
+@pytest.mark.usefixtures("blind")
 @pytest.mark.parametrize("solver", ["jigsync", "tree"])
 @pytest.mark.parametrize("grid", [None, (3, 4)])
 def test_evidence_about_single_fragments_fixes_the_gauge(grid: tuple[int, int] | None, solver: str) -> None:
@@ -158,7 +170,7 @@ def test_evidence_among_possible_turns_does_not_underflow() -> None:
     log_p[np.arange(400), (turns + 1) % 4] = 0.0
     log_p[np.arange(400), (turns + 2) % 4] = -11.9
     assert evidence(turns, log_p).tolist() == pytest.approx([0, 1, 0, 0])
-    p = evidence(turns, log_p, [True, False, True, False])
+    p = probabilities(votes(turns, log_p), [True, False, True, False])
     assert p.tolist() == pytest.approx([np.exp(-40), 0, 1, 0])
 
 

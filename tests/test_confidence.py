@@ -145,7 +145,7 @@ def test_the_shipped_numbers_say_where_they_come_from_and_are_monotone() -> None
     assert head["command"].startswith("jigsync calibrate-confidence IMAGES --limit ")
     held = head["held_out"]
     assert held["fragments"] > 1000
-    assert held["brier"] < 0.7 * held["brier_of_shares"]
+    assert held["brier"] < 0.8 * held["brier_of_shares"]
     assert held["calibration_error"] < 0.1
 
 

@@ -203,7 +203,8 @@ def test_candidates_and_the_four_gauges(server: Server, held: dict[str, Any], so
     assert turned == solution
     once = server.post(f"{path}/turned", {"solution": solution, "turns": 1}).json()
     assert once["solution"]["grid"] == solution["grid"][::-1]
-    assert once["solution"]["gauge"]["probabilities"] == [0.25] * 4
+    p = solution["gauge"]["probabilities"]
+    assert once["solution"]["gauge"]["probabilities"] == [*p[1:], p[0]]
 
 
 # ---------------------------------------------------------------------------------------------- out

@@ -12,14 +12,18 @@ from typing import Final
 import numpy as np
 
 from jigsync import z4
-from jigsync.errors import FormatError, OptionError, bad_value
+from jigsync.errors import FormatError, JigsyncError, OptionError, bad_value
 from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
+from jigsync.measure import anchor
 from jigsync.measure import registry as measurers
 from jigsync.measure.measurements import Measurements, Measurer
+from jigsync.measure.unary import load_unary, measure_picture
 from jigsync.placement import Gauge, Placed, Solution, turn_placement
 from jigsync.puzzle import Grid, Puzzle
+from jigsync.render.assemble import composed
+from jigsync.render.layout import layout_of
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solvers import base as solvers
 from jigsync.solvers.base import Assignment, Pin, Progress, Solver, SolveRequest
@@ -27,7 +31,7 @@ from jigsync.solvers.candidates import Candidate, candidates_for
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import CutOptions
 from jigsync.sweep.options import severity as named_severity
-from jigsync.sync.gauge import evidence, fix_by_evidence
+from jigsync.sync.gauge import fix_by_evidence, probabilities, votes
 from jigsync.truth import Truth
 
 GridLike = Grid | int | str | tuple[int, int]
@@ -193,25 +197,34 @@ def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver:
         row, col = answer.grid.cell(int(answer.slots[k])) if answer.slots[k] >= 0 else (None, None)
         confidence = None if answer.confidences is None else float(answer.confidences[k])
         placement[name] = Placed(row, col, int(answer.turns[k]), confidence)
-    turns, probabilities = _gauge(request, answer)
+    draft = Solution(answer.status, answer.reason, answer.grid, placement, puzzle=puzzle)
+    turns, chances, remark = _gauge(puzzle, request, answer, draft)
     placed, grid = turn_placement(placement, answer.grid, turns)
-    gauge = Gauge(placed[puzzle.ids[0]].turns if len(puzzle) else 0, probabilities)
-    reason = " ".join(part for part in (answer.reason, request.measurements.note) if part)
+    gauge = Gauge(placed[puzzle.ids[0]].turns if len(puzzle) else 0, chances)
+    reason = " ".join(part for part in (answer.reason, request.measurements.note, remark) if part)
     return Solution(answer.status, reason, grid, placed, gauge, solver, seconds, answer.energy, puzzle)
 
 
-def _gauge(request: SolveRequest, answer: Assignment) -> tuple[int, tuple[float, float, float, float]]:
-    """The further global turn to apply and the probabilities of the four afterwards.
+def _gauge(
+    puzzle: Puzzle, request: SolveRequest, answer: Assignment, draft: Solution
+) -> tuple[int, tuple[float, float, float, float], str]:
+    """The further global turn to apply, the probabilities of the four afterwards, and a remark for whoever asked.
 
     Turns that would break the asked grid are impossible; a pin or `upright` fixes the gauge outright.
     """
     if request.gauge_fixed:
-        return 0, (1.0, 0.0, 0.0, 0.0)
+        return 0, (1.0, 0.0, 0.0, 0.0), ""
     assert answer.grid is not None
     possible = [request.grid is None or answer.grid.turned(g) == request.grid for g in range(z4.ORDER)]
     placed = answer.slots >= 0
     unary = request.measurements.unary_turns
-    p = evidence(answer.turns[placed], None if unary is None else unary[placed], possible)
+    log_odds, remark = votes(answer.turns[placed], None if unary is None else unary[placed]), ""
+    try:
+        seen = measure_picture(composed(puzzle, draft, layout_of(puzzle, draft)), load_unary())
+        log_odds = log_odds + anchor.shipped().log_p(*seen)
+    except JigsyncError as error:
+        remark = f"Which side is up is not told by the assembled picture: {error}"
+    p = probabilities(log_odds, possible)
     best = fix_by_evidence(p)
     a, b, c, d = (float(p[(best + g) % z4.ORDER]) for g in range(z4.ORDER))
-    return best, (a, b, c, d)
+    return best, (a, b, c, d), remark

@@ -43,6 +43,7 @@ COMMANDS: tuple[str, ...] = (
     "reproduce",
     "calibrate",
     "calibrate-confidence",
+    "calibrate-anchor",
     "train",
     "export",
 )

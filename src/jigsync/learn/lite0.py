@@ -14,6 +14,9 @@ from torch import Tensor, nn
 from jigsync.measure.backbone import lite0_network
 
 FEATURES: Final = 1280
+FROZEN: Final = 5
+"""So many blocks, to stride 8, stay as they are: what ImageNet taught about edges and colours needs no more teaching,
+and they take most of a step's time."""
 
 
 class Lite0(nn.Module):
@@ -30,6 +33,8 @@ class Lite0(nn.Module):
                 # Frozen: nothing is counted, and loading does not ask for the count.
                 module.num_batches_tracked = None
                 module.track_running_stats = False
+        for part in (self.stem, *self.blocks[:FROZEN]):
+            part.requires_grad_(False)
         self.train()
 
     def train(self, mode: bool = True) -> Lite0:

@@ -25,7 +25,7 @@ from jigsync.sweep.seeds import derive_seed
 LARGE: Final = (0.6, 1.0)
 """Side of the large part, in shorter sides of the picture."""
 SMALL: Final = (0.16, 0.45)
-SMALLS: Final = 2
+SMALLS: Final = 1
 """Small parts a sample."""
 SHRINK: Final = 2
 """Views are at least so many times smaller than the part they show: the picture's own JPEG blocks, which lie as it was
@@ -133,7 +133,7 @@ def digitised(pixels: NDArray[np.uint8], size: int, rng: np.random.Generator) ->
     frame = int(rng.integers(z4.ORDER))
     between = int(size * rng.uniform(1.0, 1.5))
     turned = cv2.resize(z4.turn_pixels(pixels, frame), (between, between), interpolation=cv2.INTER_AREA)
-    light = filled(_skewed(np.asarray(turned), rng), between).astype(np.float32)
+    light = filled(_skewed(np.asarray(turned), rng), (between, between), between).astype(np.float32)
     light = rng.normal(1, 0.12) * light + np.float32(rng.normal(0, 12))
     light += np.float32(rng.uniform(0, 6)) * rng.standard_normal(light.shape, dtype=np.float32)
     scan = jpeg_round_trip(np.clip(light, 0, 255).astype(np.uint8), int(rng.integers(*QUALITY)))

@@ -26,6 +26,9 @@ WHOLE: Final = 96
 """Side of an assembled picture's view."""
 WINDOW: Final = 1.1
 """Side of the window around a fragment's centre, in cells: what bulges farther out is cut off."""
+PARTS: Final = 3
+PART: Final = 0.4
+"""Side of a part of an assembled picture, in longer sides of the picture."""
 REACH: Final = 1 / 12
 """Standard deviation of the blur that continues colours, in sides of the view."""
 GREY: Final = 127
@@ -35,13 +38,28 @@ Views = NDArray[np.uint8]
 
 def fragment_views(puzzle: Puzzle, cell: float) -> Views:
     """All fragments in their four turns, for the cell pitch in pixels. Shapes: -> (N, 4, FRAGMENT, FRAGMENT, 3)."""
-    side = max(2, round(WINDOW * cell))
-    return np.stack([four_turns(filled(centred(pixels, side), FRAGMENT)) for pixels in puzzle.fragments.pixels])
+    side = max(2, 2 * round(WINDOW * cell / 2))  # even, as containers are: turning one moves nothing by a pixel
+    windows = (centred(pixels, side) for pixels in puzzle.fragments.pixels)
+    return np.stack([four_turns(filled(window, (FRAGMENT, FRAGMENT), FRAGMENT)) for window in windows])
 
 
 def picture_views(picture: Pixels) -> Views:
     """An assembled picture, colour times alpha, in its four turns. Shapes: (H, W, 4) -> (4, WHOLE, WHOLE, 3)."""
-    return four_turns(filled(centred(picture, max(picture.shape[:2])), WHOLE))
+    return four_turns(filled(centred(picture, max(picture.shape[:2])), (WHOLE, WHOLE), WHOLE))
+
+
+def part_views(picture: Pixels) -> Views:
+    """Overlapping square parts of an assembled picture, PARTS x PARTS of them, in their four turns.
+
+    The picture is scaled first, to even numbers of pixels, so that turning it moves no part by half a pixel.
+
+    Shapes: (H, W, 4) -> (PARTS^2, 4, FRAGMENT, FRAGMENT, 3).
+    """
+    scale = FRAGMENT / PART / max(picture.shape[:2])
+    height, width = (max(FRAGMENT, 2 * round(side * scale / 2)) for side in picture.shape[:2])
+    small = filled(picture, (height, width), FRAGMENT)
+    tops, lefts = ([k * (side - FRAGMENT) // (PARTS - 1) for k in range(PARTS)] for side in (height, width))
+    return np.stack([four_turns(small[y : y + FRAGMENT, x : x + FRAGMENT]) for y in tops for x in lefts])
 
 
 def centred(pixels: Pixels, side: int) -> Pixels:
@@ -55,15 +73,15 @@ def centred(pixels: Pixels, side: int) -> Pixels:
     return out
 
 
-def filled(pixels: Pixels, size: int) -> Views:
-    """A square scaled to `size`, with what is transparent filled from nearby.
+def filled(pixels: Pixels, shape: tuple[int, int], size: int) -> Views:
+    """Pixels scaled to `shape`, with what is transparent filled from nearby, as for views of `size` pixels.
 
     rgb = c + (1 - a) a' u + (1 - a)(1 - a') grey,   u = blur(c) / blur(a),   a' = min(1, 4 blur(a))
 
-    Shapes: (S, S, 4) uint8, colour times alpha -> (size, size, 3) uint8.
+    Shapes: (H, W, 4) uint8, colour times alpha -> (*shape, 3) uint8.
     """
-    mode = cv2.INTER_AREA if size < len(pixels) else cv2.INTER_LINEAR
-    small = np.asarray(cv2.resize(pixels, (size, size), interpolation=mode), dtype=np.float32)
+    mode = cv2.INTER_AREA if shape < pixels.shape[:2] else cv2.INTER_LINEAR
+    small = np.asarray(cv2.resize(pixels, shape[::-1], interpolation=mode), dtype=np.float32)
     if small[..., 3].min() < 255:
         blurred = np.asarray(cv2.GaussianBlur(small, (0, 0), REACH * size, borderType=cv2.BORDER_CONSTANT))
         left = 1 - small[..., 3:] / 255

@@ -37,11 +37,17 @@ def assemble(puzzle: Puzzle, solution: Solution, gaps: bool = False) -> Image.Im
 
 def assemble_in(puzzle: Puzzle, solution: Solution, layout: Layout) -> Image.Image:
     """`assemble` in a layout that is known already."""
+    canvas = composed(puzzle, solution, layout)
+    unpremultiply(canvas)
+    return Image.fromarray(canvas)
+
+
+def composed(puzzle: Puzzle, solution: Solution, layout: Layout) -> Pixels:
+    """The assembled picture, colour times alpha. Shapes: -> (H, W, 4) uint8."""
     canvas = np.zeros((*layout.size, 4), dtype=np.uint8)
     for drawn in drawn_fragments(puzzle, solution, layout):
         _put(canvas[drawn.region], drawn.pixels)
-    unpremultiply(canvas)
-    return Image.fromarray(canvas)
+    return canvas
 
 
 def _put(old: NDArray[np.uint8], new: Pixels) -> None:

@@ -20,27 +20,33 @@ MIN_LOG_P: Final = -12.0
 """No single fragment may speak louder against a turn."""
 
 
-def evidence(
-    turns: Ints, unary_turns: NDArray[np.floating] | None, possible: Sequence[bool] = (True,) * z4.ORDER
-) -> Floats:
-    """(4,) probability of each global turn g, the fragments' evidence taken as independent.
+def votes(turns: Ints, unary_turns: NDArray[np.floating] | None) -> Floats:
+    """(4,) sum_i log p_i(k_i + g) of each global turn g; 0 when single fragments tell nothing.
 
-    Args: turns (M,) in an arbitrary gauge; unary_turns (M, 4) log-probabilities of canvas turns, or None; possible
-    (4,) which global turns there are at all, at least one.
+    Args: turns (M,) in an arbitrary gauge; unary_turns (M, 4) log-probabilities of canvas turns, or None.
     """
-    total = np.zeros(z4.ORDER)
-    if unary_turns is not None:
-        log_p = np.maximum(np.asarray(unary_turns, dtype=np.float64), MIN_LOG_P)
-        rows = np.arange(len(turns))
-        total += [log_p[rows, (turns + g) % z4.ORDER].sum() for g in range(z4.ORDER)]
-    total = np.where(possible, total, -np.inf)
+    if unary_turns is None:
+        return np.zeros(z4.ORDER)
+    log_p = np.maximum(np.asarray(unary_turns, dtype=np.float64), MIN_LOG_P)
+    rows = np.arange(len(turns))
+    return np.array([log_p[rows, (turns + g) % z4.ORDER].sum() for g in range(z4.ORDER)])
+
+
+def probabilities(log_odds: Floats, possible: Sequence[bool] = (True,) * z4.ORDER) -> Floats:
+    """(4,) probability of each global turn; `possible` says which there are at all, at least one."""
+    total = np.where(possible, log_odds, -np.inf)
     p = np.exp(total - total.max())
     return np.asarray(p / p.sum())
 
 
-def fix_by_evidence(probabilities: Floats) -> int:
+def evidence(turns: Ints, unary_turns: NDArray[np.floating] | None) -> Floats:
+    """(4,) probability of each global turn g, the fragments' evidence taken as independent."""
+    return probabilities(votes(turns, unary_turns))
+
+
+def fix_by_evidence(p: Floats) -> int:
     """The likeliest global turn; of equals the lowest, so that "undetermined" leaves things as they are."""
-    return int(np.argmax(probabilities))
+    return int(np.argmax(p))
 
 
 def fix_by_residual(residuals: Floats) -> int:
@@ -48,8 +54,8 @@ def fix_by_residual(residuals: Floats) -> int:
     return int(np.argmin(residuals))
 
 
-def reported(turns: Ints, probabilities: Floats, applied: int) -> Gauge:
+def reported(turns: Ints, p: Floats, applied: int) -> Gauge:
     """The gauge after `applied` was added: probabilities of further turns, index 0 is "as reported"."""
-    p = np.roll(probabilities, -applied)
+    p = np.roll(p, -applied)
     first = int(turns[0]) if len(turns) else 0
     return Gauge(first, (float(p[0]), float(p[1]), float(p[2]), float(p[3])))

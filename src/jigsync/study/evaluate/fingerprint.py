@@ -32,11 +32,17 @@ ALGORITHM: Final = 1
 PACKAGE: Final = Path(jigsync.__file__).parent
 GENERATOR: Final = ("jigsync.sweep.generate", "jigsync.io.images")
 """What makes a puzzle from a picture's bytes."""
-SOLVING: Final = ("jigsync.solvers.base", "jigsync.sync.gauge")
+SOLVING: Final = (
+    "jigsync.solvers.base",
+    "jigsync.sync.gauge",
+    "jigsync.measure.anchor",
+    "jigsync.measure.unary",
+    "jigsync.render.assemble",
+)
 """What every solve goes through besides the solver and the measurer; jigsync.api counts as a file."""
 
-_NO_PART: Final = ("jigsync", "jigsync.render")
-"""Not followed: the package itself only names what others import, and pictures of an answer do not change it."""
+_NO_PART: Final = ("jigsync",)
+"""Not followed: the package itself only names what others import."""
 _MADE: Final = (".py", ".pyc", ".so")  # a library is made from its C sources, which count
 _DISTRIBUTION: Final = {"cv2": "opencv-python-headless", "PIL": "Pillow"}
 
@@ -107,7 +113,7 @@ def closure(roots: Sequence[str]) -> tuple[Mapping[str, Path | None], frozenset[
     todo = list(roots)
     while todo:
         name = todo.pop()
-        if name in modules or name in _NO_PART or name.startswith("jigsync.render."):
+        if name in modules or name in _NO_PART:
             continue
         path = modules[name] = _source(name)
         if path is None:

@@ -1,0 +1,105 @@
+"""Fits and measures the gauge anchor on puzzles that are put together rightly: how often is it right, by what.
+
+From every picture puzzles of several sizes are cut with light to heavy damage and assembled by their truth: the anchor
+is about which side is up, not about assembling. Half of the pictures fit, the other half measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from jigsync.io.images import read_rgb
+from jigsync.measure.anchor import FORMAT, Anchor, fit
+from jigsync.measure.unary import UnaryModel, load_unary, measure_fragments, measure_picture, weights_sha256
+from jigsync.placement import Solution
+from jigsync.puzzle import Grid
+from jigsync.render.assemble import composed
+from jigsync.render.layout import layout_of
+from jigsync.sweep.generate import cut_picture
+from jigsync.sweep.options import SEVERITIES, CutOptions
+from jigsync.sweep.seeds import derive_seed
+from jigsync.sync.gauge import votes
+
+PUZZLES: Final = ((3, 128), (5, 128), (10, 64))
+"""(n, cell) of the puzzles of a picture."""
+SEVERITY: Final = ("light", "medium", "heavy")
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the head says of a puzzle: votes of fragments, the whole, its parts, (4,) each; share of singles right."""
+
+    n: int
+    votes: NDArray[np.float64]
+    whole: NDArray[np.float64]
+    parts: NDArray[np.float64]
+    singles: float
+
+
+def look(path: Path, n: int, cell: int, severity: str, seed: int, model: UnaryModel) -> Seen:
+    """One puzzle, assembled by its truth."""
+    puzzle, truth = cut_picture(read_rgb(path), CutOptions(Grid(n, n), cell, SEVERITIES[severity]), seed, redraw=n < 8)
+    solution = Solution("ok", "", truth.grid, truth.placement)
+    log_p, _ = measure_fragments(puzzle, cell, model)
+    turns = np.array([truth.placement[name].turns for name in puzzle.ids])
+    picture = composed(puzzle, solution, layout_of(puzzle, solution))
+    right = float((log_p.argmax(axis=1) == turns).mean())
+    return Seen(n, votes(turns, log_p), *measure_picture(picture, model), right)
+
+
+def calibrate(
+    pictures: Sequence[Path], weights: Path | None, seed: int, command: str, tick: Callable[[int, int], None]
+) -> dict[str, Any]:
+    """Everything that anchor.json holds."""
+    model = load_unary(weights)
+    seen: list[list[Seen]] = []
+    for k, path in enumerate(pictures):
+        seen.append([])
+        for n, cell in PUZZLES:
+            severity = SEVERITY[(k + n) % len(SEVERITY)]
+            seen[-1].append(look(path, n, cell, severity, derive_seed(seed, "anchor", path.name, n), model))
+        tick(k + 1, len(pictures))
+    held_out = [one for part in seen[1::2] for one in part]
+    tried = measure(_fit([one for part in seen[::2] for one in part]), held_out)
+    final = _fit([one for part in seen for one in part])
+    return {
+        "format": FORMAT,
+        "whole": final.whole,
+        "parts": final.parts,
+        "sha256": weights_sha256(weights),
+        "data": f"{len(pictures)} pictures, {len(PUZZLES)} puzzles each; held out: fitted on half of them",
+        "command": command,
+        "seed": seed,
+        "held_out": tried,
+    }
+
+
+def _fit(seen: Sequence[Seen]) -> Anchor:
+    return fit(np.stack([one.whole for one in seen]), np.stack([one.parts for one in seen]))
+
+
+def measure(anchor: Anchor, seen: Sequence[Seen]) -> Mapping[str, Any]:
+    """Share right by n: single fragments, fragments voting, the whole, its parts, both; and both's mean -log p."""
+    out: dict[str, Any] = {"puzzles": len(seen)}
+    for n, _ in PUZZLES:
+        of = [one for one in seen if one.n == n]
+        both = log_softmax([anchor.log_p(one.whole, one.parts) for one in of], axis=1)
+        by = {
+            "fragments": np.stack([one.votes for one in of]),
+            "whole": np.stack([one.whole for one in of]),
+            "parts": np.stack([one.parts for one in of]),
+            "both": both,
+        }
+        right = {name: float((rows.argmax(axis=1) == 0).mean()) for name, rows in by.items()}
+        right = {"single fragments": float(np.mean([one.singles for one in of])), **right}
+        out[f"{n}x{n}"] = {name: round(share, 4) for name, share in right.items()} | {
+            "nll": round(float(-both[:, 0].mean()), 4)
+        }
+    return out
