@@ -61,9 +61,10 @@ def demo(
         write_png(folder / BEFORE, np.asarray(contact_sheet(puzzle)))
         if solution:
             write_png(folder / AFTER, np.asarray(solution.assemble(puzzle)))
-            # Where nothing tells which side is up, what is outlined should be what does not fit together.
-            turned = solution if solution.gauge.determined else solution.turned(scores.best_turns)
-            write_png(folder / COMPARE, np.asarray(compare(puzzle, turned, truth, TITLES[turned is not solution])))
+            # Outlined should be what does not fit together: a wrong global turn would mark every fragment.
+            turned = solution.turned(scores.best_turns)
+            title = TITLES[scores.best_turns != 0]
+            write_png(folder / COMPARE, np.asarray(compare(puzzle, turned, truth, title)))
     if as_json:
         result: dict[str, Any] = {"out": str(out), "status": solution.status, "reason": solution.reason}
         typer.echo(json.dumps({**result, "seconds": solution.seconds, "scores": scores.to_json()}))
@@ -85,6 +86,7 @@ def _report(out: Path, solution: Solution, scores: Scores) -> str:
         ("put together right, whichever side is up", count(scores.best4.aa_rot)),
         ("neighbours side by side", f"{scores.best4.sra:.0%}"),
         ("right as it stands", count(scores.model.aa_rot)),
+        ("sure of which side is up", f"{solution.gauge.confidence:.0%}"),
     ]
     if scores.best_turns:
         times = {1: "a quarter turn", 2: "half a turn", 3: "three quarter turns"}[scores.best_turns]
@@ -92,8 +94,6 @@ def _report(out: Path, solution: Solution, scores: Scores) -> str:
     how = f"Solved in {solution.seconds:.1f} s by '{solution.solver}': {solution.status}."
     lines = [f"{how} {solution.reason}".rstrip()]
     lines += [f"  {what:<47}{value}" for what, value in rows]
-    if not solution.gauge.determined:
-        lines.append("  The fragments fit in four ways, and nothing measured here tells which side is up.")
     lines += [
         f"The fragments:         {out / BEFORE}",
         f"The picture:           {out / AFTER}",
