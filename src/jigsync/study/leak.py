@@ -282,8 +282,8 @@ def _verdict(results: Sequence[Found], shares: Shares, traces: Mapping[str, Inte
         f" of after it: {order}, so it {'does gain' if order_leaks else 'is not seen to gain'} by that order. The"
         f" traces are there to be read: in the paper's order JPEG's lattice alone, nothing trained, tells 0/180 from"
         f" 90/270 of {lattice.percent()} of the fragments, in ours of {traces['our order'].percent()} (chance 50 %)."
-        " The head's views are four turns of one small picture that was scaled before it was turned, and training"
-        " digitised each view after its turn. Batch statistics cannot carry the answer: they are frozen, and a view's"
+        " The head's views are four turns of one small picture that was scaled before it was turned, and in training"
+        " the camera stood in a frame turned at random. Batch statistics cannot carry the answer: they are frozen, and a view's"
         f" score alone and among views of the same turn differ by at most {max(one.batch for one in results):.1g}."
     )
 
