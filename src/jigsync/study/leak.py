@@ -283,8 +283,9 @@ def _verdict(results: Sequence[Found], shares: Shares, traces: Mapping[str, Inte
         f" traces are there to be read: in the paper's order JPEG's lattice alone, nothing trained, tells 0/180 from"
         f" 90/270 of {lattice.percent()} of the fragments, in ours of {traces['our order'].percent()} (chance 50 %)."
         " The head's views are four turns of one small picture that was scaled before it was turned, and in training"
-        " the camera stood in a frame turned at random. Batch statistics cannot carry the answer: they are frozen, and a view's"
-        f" score alone and among views of the same turn differ by at most {max(one.batch for one in results):.1g}."
+        " the camera stood in a frame turned at random. Batch statistics cannot carry the answer: they are frozen, and"
+        " a view's score alone and among views of the same turn differ by at most"
+        f" {max(one.batch for one in results):.1g}."
     )
 
 
