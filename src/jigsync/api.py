@@ -117,8 +117,8 @@ def solve(
         progress: called with a `Progress` now and then; returning False stops, the best answer so far is returned.
 
     Returns:
-        A Solution; falsy, with a reason, when nothing could be placed. Without evidence about single fragments the
-        global turn is undetermined: `solution.gauge` says so.
+        A Solution; falsy, with a reason, when nothing could be placed. `solution.gauge` says how likely each of the
+        four global turns is, by what the assembled picture shows and what the measurer knows of single fragments.
     """
     start = time.perf_counter()
     tool, called = (solvers.get(solver), solver) if isinstance(solver, str) else (solver, solver.name)
@@ -143,10 +143,9 @@ def solve(
         progress=progress,
     )
     answer = tool.solve(request)
-    seconds = time.perf_counter() - start
     if not answer or answer.grid is None:
-        return Solution.failure(puzzle, called, answer.reason, seconds)
-    return _solution(puzzle, request, answer, called, seconds)
+        return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)
+    return _solution(puzzle, request, answer, called, start)
 
 
 def candidates(
@@ -189,8 +188,8 @@ def _pin(name: str, pin: tuple[int, int, int]) -> Pin:
     return Pin(row, col, turns)
 
 
-def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver: str, seconds: float) -> Solution:
-    """Fixes the gauge by evidence and names every fragment's place."""
+def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver: str, start: float) -> Solution:
+    """Fixes the gauge by evidence and names every fragment's place; `start` is when the solve began."""
     assert answer.grid is not None
     placement = {}
     for k, name in enumerate(puzzle.ids):
@@ -202,6 +201,7 @@ def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver:
     placed, grid = turn_placement(placement, answer.grid, turns)
     gauge = Gauge(placed[puzzle.ids[0]].turns if len(puzzle) else 0, chances)
     reason = " ".join(part for part in (answer.reason, request.measurements.note, remark) if part)
+    seconds = time.perf_counter() - start
     return Solution(answer.status, reason, grid, placed, gauge, solver, seconds, answer.energy, puzzle)
 
 

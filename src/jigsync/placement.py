@@ -84,7 +84,7 @@ class Gauge:
     Attributes:
         turns: turns of the first fragment of the puzzle in the reported frame.
         probabilities: of a further global turn g = 0..3 of the reported frame being upright; index 0 is "as
-            reported". Without unary evidence all four are 0.25: the gauge is undetermined.
+            reported". Without evidence all four are 0.25: the gauge is undetermined.
     """
 
     turns: int = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from jigsync.learn.loop import LoopOptions, Task
+    from jigsync.learn.loop import Task
 
 train = typer.Typer(no_args_is_help=True)
 
@@ -36,6 +36,9 @@ Workers = Annotated[int, typer.Option(min=0, help="Processes that make samples; 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the samples and the weights.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the last validation.")]
 
+LOOP = ("steps", "samples", "reuse", "rate", "validate_every", "save_minutes", "threads", "workers")
+"""Options of every model that are those of the training loop, with its own defaults; `_run` hands them on."""
+
 
 @train.callback()
 def _models() -> None:
@@ -44,6 +47,7 @@ def _models() -> None:
 
 @train.command()
 def matcher(
+    ctx: typer.Context,
     images: Images,
     out: Out,
     val: Val = None,
@@ -67,27 +71,17 @@ def matcher(
     from jigsync.learn import need_torch
 
     need_torch()
-    from jigsync.learn.loop import LoopOptions
     from jigsync.learn.matcher_task import MatcherTask
     from jigsync.learn.mixture import MIXTURE, parse_mixture, pictures_of
 
     mixture = parse_mixture(kinds) if kinds else MIXTURE
     task = MatcherTask(pictures_of(images), pictures_of(val or images), seed, mixture=mixture)
-    options = LoopOptions(
-        steps=steps,
-        samples=samples,
-        reuse=reuse,
-        rate=rate,
-        validate_every=validate_every,
-        save_minutes=save_minutes,
-        threads=threads,
-        workers=workers,
-    )
-    _run(task, out, options, start, as_json)
+    _run(ctx, task, out, start, as_json)
 
 
 @train.command()
 def unary(
+    ctx: typer.Context,
     images: Images,
     out: Out,
     val: Val = None,
@@ -113,28 +107,18 @@ def unary(
 
     need_torch()
     from jigsync.learn.gauge_loss import LOSSES
-    from jigsync.learn.loop import LoopOptions
     from jigsync.learn.mixture import pictures_of
     from jigsync.learn.unary_task import UnaryTask
 
     if loss not in LOSSES:
         raise bad_value("loss", "a training", f"one of {', '.join(LOSSES)}", loss)
     task = UnaryTask(pictures_of(images), pictures_of(val or images), seed, loss, max(1, 2 * steps // 3))
-    options = LoopOptions(
-        steps=steps,
-        samples=samples,
-        reuse=reuse,
-        rate=rate,
-        validate_every=validate_every,
-        save_minutes=save_minutes,
-        threads=threads,
-        workers=workers,
-    )
-    _run(task, out, options, start, as_json)
+    _run(ctx, task, out, start, as_json)
 
 
 @train.command()
 def pairwise(
+    ctx: typer.Context,
     images: Images,
     out: Out,
     val: Val = None,
@@ -156,28 +140,18 @@ def pairwise(
     from jigsync.learn import need_torch
 
     need_torch()
-    from jigsync.learn.loop import LoopOptions
     from jigsync.learn.mixture import pictures_of
     from jigsync.learn.pairwise import PairwiseOptions
     from jigsync.learn.pairwise_task import PairwiseTask
 
     sizes = PairwiseOptions() if context else PairwiseOptions(rounds=0)
     task = PairwiseTask(pictures_of(images), pictures_of(val or images), seed, encoder, sizes)
-    options = LoopOptions(
-        steps=steps,
-        samples=samples,
-        reuse=reuse,
-        rate=rate,
-        validate_every=validate_every,
-        save_minutes=save_minutes,
-        threads=threads,
-        workers=workers,
-    )
-    _run(task, out, options, start, as_json)
+    _run(ctx, task, out, start, as_json)
 
 
 @train.command()
 def continuous(
+    ctx: typer.Context,
     images: Images,
     out: Out,
     val: Val = None,
@@ -199,28 +173,17 @@ def continuous(
 
     need_torch()
     from jigsync.learn.continuous_task import ContinuousTask
-    from jigsync.learn.loop import LoopOptions
     from jigsync.learn.mixture import pictures_of
 
     task = ContinuousTask(pictures_of(images), pictures_of(val or images), seed, encoder)
-    options = LoopOptions(
-        steps=steps,
-        samples=samples,
-        reuse=reuse,
-        rate=rate,
-        validate_every=validate_every,
-        save_minutes=save_minutes,
-        threads=threads,
-        workers=workers,
-    )
-    _run(task, out, options, start, as_json)
+    _run(ctx, task, out, start, as_json)
 
 
-def _run(task: Task, out: Path, options: LoopOptions, start: Path | None, as_json: bool) -> None:
-    """Trains, with a line of progress on stderr at every log."""
+def _run(ctx: typer.Context, task: Task, out: Path, start: Path | None, as_json: bool) -> None:
+    """Trains as the command's options LOOP say, with a line of progress on stderr at every log."""
     import json
 
-    from jigsync.learn.loop import Report
+    from jigsync.learn.loop import LoopOptions, Report
     from jigsync.learn.loop import train as run
 
     def report(now: Report) -> None:
@@ -228,5 +191,5 @@ def _run(task: Task, out: Path, options: LoopOptions, start: Path | None, as_jso
         minutes = now.left / 60
         typer.echo(f"{now.step}/{now.steps}  {now.rate:.1f} samples/s  {minutes:.0f} min left  {means}", err=True)
 
-    last = run(task, out, options, report, start)
+    last = run(task, out, LoopOptions(**{name: ctx.params[name] for name in LOOP}), report, start)
     typer.echo(json.dumps(last) if as_json else f"Trained: {out}")

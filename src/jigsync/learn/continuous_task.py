@@ -15,7 +15,7 @@ from torch import nn
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.continuous import AngleBatch, Continuous, log_density
-from jigsync.learn.mixture import Pictures
+from jigsync.learn.mixture import Pictures, draw_picture
 from jigsync.measure.continuous import round_views
 from jigsync.measure.described import described
 from jigsync.measure.unary import load_unary, weights_sha256
@@ -50,8 +50,7 @@ class ContinuousData:
     def sample(self, k: int) -> Sample:
         """PARTS parts of the k-th picture drawn: features (PARTS, 4, F + HEADS) float16 and angles (PARTS,)."""
         rng = np.random.default_rng(derive_seed("continuous", self.seed, k))
-        folder = self.pictures[int(rng.integers(len(self.pictures)))]
-        return sample_of(read_rgb(folder[int(rng.integers(len(folder)))]), rng, self.encoder)
+        return sample_of(draw_picture(self.pictures, rng), rng, self.encoder)
 
 
 def sample_of(rgb: NDArray[np.uint8], rng: np.random.Generator, encoder: Path | None) -> Sample:

@@ -15,8 +15,7 @@ from jigsync.measure.backbone import lite0_network
 
 FEATURES: Final = 1280
 FROZEN: Final = 5
-"""So many blocks, to stride 8, stay as they are: what ImageNet taught about edges and colours needs no more teaching,
-and they take most of a step's time."""
+"""So many blocks, to stride 8, stay as ImageNet's weights made them; their backward pass is saved."""
 
 
 class Lite0(nn.Module):

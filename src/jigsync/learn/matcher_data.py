@@ -41,8 +41,8 @@ def augmented(sample: Sample, rng: np.random.Generator) -> tuple[NDArray[np.floa
     """The puzzle as the network takes it, seen in another way: mirrored, other colours, other contrast.
 
     A mirrored picture has every strip upside down; which sides touch stays, and the order of a fragment's sides, which
-    is the other way round, is nothing the network sees. Colours change little: with channels swapped and negatives the
-    network learned slower, by far more than it was ever short of pictures. Shapes: (4N, C, ROWS), (4N,).
+    is the other way round, is nothing the network sees. Colours change little: with channels swapped and negatives it
+    learned more slowly (docs/training.md). Shapes: (4N, C, ROWS), (4N,).
     """
     x = prepared(sample["strips"])
     if rng.random() < 0.5:

@@ -41,6 +41,10 @@ class Kind:
     photo: Range = (0.0, 0.0)
     rim: Range | None = None
 
+    def damage(self, rng: np.random.Generator) -> Damage:
+        """Damage of this kind."""
+        return Damage(rng.uniform(*self.shape), rng.uniform(*self.erosion), rng.uniform(*self.photo))
+
 
 MIXTURE: Final[Mapping[str, Kind]] = {
     "severe": Kind(0.24, (22, 32), (0.14, 0.22), (0.08, 0.25)),
@@ -87,14 +91,24 @@ def pictures_of(folders: Sequence[Path]) -> Pictures:
     return found
 
 
+def draw_picture(pictures: Pictures, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A picture of a folder, both drawn evenly. Shapes: -> (H, W, 3)."""
+    folder = pictures[int(rng.integers(len(pictures)))]
+    return read_rgb(folder[int(rng.integers(len(folder)))])
+
+
+def draw_kind(mixture: Mapping[str, Kind], rng: np.random.Generator) -> str:
+    """The name of a kind, by weight."""
+    weights = np.array([kind.weight for kind in mixture.values()])
+    return list(mixture)[int(rng.choice(len(weights), p=weights / weights.sum()))]
+
+
 def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: int) -> tuple[Puzzle, Truth, str]:
     """The k-th puzzle of a seed, its truth and its kind."""
     rng = np.random.default_rng(derive_seed("learn", seed, k))
-    weights = np.array([kind.weight for kind in mixture.values()])
-    name = list(mixture)[int(rng.choice(len(weights), p=weights / weights.sum()))]
+    name = draw_kind(mixture, rng)
     kind = mixture[name]
-    folder = pictures[int(rng.integers(len(pictures)))]
-    rgb = read_rgb(folder[int(rng.integers(len(folder)))])
+    rgb = draw_picture(pictures, rng)
     shorter = min(rgb.shape[:2])
     # Small pictures are cut into small cells: at least 3 x 3 of them.
     cell = max(min(int(rng.choice(CELLS)), int(ENLARGE * shorter / 3)), 32)
@@ -105,8 +119,7 @@ def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: i
     if kind.rim is not None:
         rim = round(cell * rng.uniform(*kind.rim))
         return *cut_squares(window, SquareOptions(cell, grid, erode=rim), cut_seed), name
-    damage = Damage(rng.uniform(*kind.shape), rng.uniform(*kind.erosion), rng.uniform(*kind.photo))
-    return *cut_picture(window, CutOptions(grid, cell, damage), cut_seed, redraw=False), name
+    return *cut_picture(window, CutOptions(grid, cell, kind.damage(rng)), cut_seed, redraw=False), name
 
 
 def _window(rgb: NDArray[np.uint8], sides: Sequence[int], rng: np.random.Generator) -> NDArray[np.uint8]:

@@ -9,15 +9,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
-from jigsync.learn.mixture import MIXTURE, Pictures
+from jigsync.learn.mixture import MIXTURE, Pictures, draw_kind, draw_picture
 from jigsync.measure.pairwise import features_of
 from jigsync.measure.unary import UnaryModel, load_unary
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.study.true_relations import relations_of
 from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions, Damage
+from jigsync.sweep.options import CutOptions
 from jigsync.sweep.seeds import derive_seed
 from jigsync.truth import Truth
 
@@ -44,13 +43,10 @@ class PairwiseData:
     def sample(self, k: int) -> Sample:
         """The k-th puzzle: of a whole picture, as Met-Sweep cuts it."""
         rng = np.random.default_rng(derive_seed("pairwise", self.seed, k))
-        folder = self.pictures[int(rng.integers(len(self.pictures)))]
-        rgb = read_rgb(folder[int(rng.integers(len(folder)))])
-        weights = np.array([kind.weight for kind in KINDS.values()])
-        kind = list(KINDS.values())[int(rng.choice(len(weights), p=weights / weights.sum()))]
+        rgb = draw_picture(self.pictures, rng)
+        kind = KINDS[draw_kind(KINDS, rng)]
         side = int(rng.choice(SIDES))
         grid = Grid(side, min(max(SIDES), side + int(rng.random() < 0.3)))
         grid = Grid(*grid.shape[:: rng.choice((-1, 1))])
-        damage = Damage(rng.uniform(*kind.shape), rng.uniform(*kind.erosion), rng.uniform(*kind.photo))
-        cut = cut_picture(rgb, CutOptions(grid, CELL, damage), int(rng.integers(2**62)), redraw=False)
+        cut = cut_picture(rgb, CutOptions(grid, CELL, kind.damage(rng)), int(rng.integers(2**62)), redraw=False)
         return sample_of(*cut, load_unary(self.encoder))

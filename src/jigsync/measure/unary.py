@@ -1,6 +1,6 @@
 """What single fragments, and an assembled picture, tell about which side is up: the trained unary head.
 
-    z_k = score(view_k),   log p(turns = k) = log softmax_k(T z)         canvas turns k: view_k would be upright
+    z_k = score(view_k),   log p(turns = k) = log softmax_k(z)         canvas turns k: view_k would be upright
 
 One ONNX file (learn/unary.py has the mathematics): `views` (M, 3, S, S) -> `z` (M,), `cells` (M, 3) as (x, y, log s) of
 the centre of the cell if that view is upright, `features` (M, F). S is FRAGMENT for fragments, WHOLE for pictures.

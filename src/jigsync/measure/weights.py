@@ -61,7 +61,7 @@ def open_session(data: bytes, name: str, metadata: Mapping[str, str]) -> Any:
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own kinds, which are not exported
-        raise FormatError(f"The weights '{name}' are not a usable ONNX model: {error}.") from None
+        raise FormatError(f"The weights '{name}' are not a usable ONNX model: {str(error).rstrip('.')}.") from None
     found = session.get_modelmeta().custom_metadata_map
     for key, want in metadata.items():
         if found.get(key) != want:
