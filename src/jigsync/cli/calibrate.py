@@ -38,17 +38,17 @@ def calibrate(
     from rich.table import Table
 
     from jigsync.errors import OptionError
-    from jigsync.io.files import read_json, write_json
+    from jigsync.io.files import write_json
     from jigsync.io.images import evenly_spaced, list_images
     from jigsync.measure.backbone import LITE0
     from jigsync.measure.matcher import weights_sha256
-    from jigsync.study.calibrate import BOUNDARY, content_family, learned_family, merged
+    from jigsync.study.calibrate import BOUNDARY, content_family, learned_family, merged, older
     from jigsync.study.calibrate import calibrate as run
 
     if content and learned:
         raise OptionError("The options --content and --learned exclude each other: fit one after the other.")
     family = content_family() if content else learned_family(weights) if learned else BOUNDARY
-    old = read_json(out) if out.exists() else None
+    old = older(out)
     pictures = evenly_spaced(list_images(images), limit)
     option = " --content" if content else " --learned" if learned else ""
     command = f"jigsync calibrate IMAGES{option} --limit {limit} --seed {seed}"

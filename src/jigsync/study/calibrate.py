@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from jigsync import z4
+from jigsync.io.files import read_json
 from jigsync.io.images import read_rgb
+from jigsync.io.schema import Node
 from jigsync.measure import backbone as backbones
 from jigsync.measure import content, learned
 from jigsync.measure.boundary import MEASURERS, make_costs, regime_of
@@ -181,6 +183,15 @@ def calibrate(
         "seed": seed,
         "measurers": measurers,
     }
+
+
+def older(path: Path) -> dict[str, Any] | None:
+    """What an earlier fit wrote to a file; None when there is no file, FormatError when it is something else."""
+    if not path.exists():
+        return None
+    root = Node(read_json(path), str(path))
+    root.format(FORMAT)
+    return root.object()
 
 
 def merged(
