@@ -17,6 +17,7 @@ import pytest
 
 from jigsync.errors import FormatError, ImageError, InputError, OptionError
 from jigsync.io.images import read_rgb, write_png
+from jigsync.io.lease import only_writer
 from jigsync.io.shards import read_shard
 from jigsync.puzzle import Grid
 from jigsync.sweep import corpus
@@ -280,7 +281,7 @@ def test_a_full_disk_leaves_no_half_shard(images: Path, tmp_path: Path, monkeypa
 
 def test_two_writers_do_not_meet(images: Path, tmp_path: Path) -> None:
     sweep = plan_sweep(images, tmp_path / "out", OPTIONS)
-    with corpus._locked(sweep.out), pytest.raises(OptionError, match="Another process is writing to"):
+    with only_writer(sweep.out), pytest.raises(OptionError, match="Another process is writing to"):
         write_shards(sweep)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from jigsync.study.evaluate.cache import Config
+    from jigsync.io.remote import Place
     from jigsync.study.evaluate.plan import Wanted
     from jigsync.study.evaluate.predict import Report
     from jigsync.study.evaluate.run import Evaluation
@@ -30,10 +29,12 @@ EVERY = 60.0
 
 def eval(
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the run; alone: score what it holds.", metavar="RUN")
+        str, typer.Option("--out", "-o", help="Folder or URL of the run; alone: score what it holds.", metavar="RUN")
     ],
     images: Annotated[Path | None, typer.Option(help="Folder of pictures to cut, or one picture.")] = None,
-    manifest: Annotated[Path | None, typer.Option(help="manifest.jsonl of a corpus by `jigsync sweep`.")] = None,
+    manifest: Annotated[
+        str | None, typer.Option(help="manifest.jsonl of a corpus by `jigsync sweep`, or its folder or URL.")
+    ] = None,
     gap: Annotated[Path | None, typer.Option(help="Folder of the GAP data set.")] = None,
     grids: Annotated[str | None, typer.Option(help="Such as 3,5,4x6.", show_default="3,5,10")] = None,
     severities: Annotated[
@@ -64,7 +65,14 @@ def eval(
     ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds of solving a puzzle.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of puzzles, solvers and intervals.")] = 0,
-    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 is one a core.")] = 0,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Processes, 0 is one a core; with Ray puzzles under way, 0 is two a core.")
+    ] = 0,
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="Processes here, or a Ray cluster.")] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of a running Ray, or auto.", show_default="a Ray of its own", metavar="ADDRESS"),
+    ] = None,
     gallery: Annotated[int, typer.Option(min=0, help="Puzzles of every grid and severity in the report.")] = 2,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="In the gallery, tint fragments in blue, the more the less sure.")
@@ -74,28 +82,38 @@ def eval(
     """Run solvers on puzzles and compare them, every figure with its 95 % interval.
 
     Answers go to RUN/predictions first, and scores are computed from there. Run the same command again after it was
-    stopped: it goes on where it was. Several processes or machines may share RUN. What can change an answer is part
-    of its name, so a changed solver, option or picture never meets an old answer. RUN/report.html shows everything.
+    stopped: it goes on where it was, on either engine. Several processes or machines may share RUN. What can change an
+    answer is part of its name, so a changed solver, option or picture never meets an old answer. RUN/report.html shows
+    everything.
     """
     import json
 
     from jigsync.cli.progress import progress_bar
+    from jigsync.io.remote import place
     from jigsync.study.evaluate import run
     from jigsync.study.evaluate.cache import Config
     from jigsync.study.evaluate.gallery import chosen, shown
     from jigsync.study.evaluate.plan import methods_of
+    from jigsync.study.evaluate.predict import predict
     from jigsync.study.evaluate.report import write_report
+    from jigsync.sweep.engines import open_engine, processes_here
 
+    root = place(out)
     scored_only = images is None and manifest is None and gap is None
     if scored_only:
-        specs, config, seed = run.reopen(out)
+        specs, config, seed = run.reopen(root)
     else:
         wanted = _wanted(grids, severities, puzzles, cell, turns, split, seed, from_images=not (manifest or gap))
         methods = methods_of(_listed(solvers), _listed(measurers or ""))
         config = Config.of(methods, known_grid, time_limit, weights)
-        specs = _predict(out, images, manifest, gap, wanted, config, workers or os.cpu_count() or 1)
+        corpus = None if manifest is None else place(manifest)
+        with open_engine(engine, address, workers) as where:
+            specs = _plan(root, images, corpus, gap, wanted, processes_here(engine, workers))
+            run.begin(root, specs, config, wanted.seed)
+            with _progress() as report:
+                predict(specs, config, root, where, report)
     with progress_bar() as bar:
-        found = run.evaluate(out, specs, config, seed, gauge, scored_only, bar)
+        found = run.evaluate(root, specs, config, seed, gauge, scored_only, bar)
         run.write_tables(found)
         pictures = []
         for one in shown(found, picked := chosen(found, gallery), confidence):
@@ -126,37 +144,26 @@ def _wanted(
     return Wanted(tuple(Grid.parse(text) for text in listed), names, puzzles, cell, turns, split or "", seed)
 
 
-def _predict(
-    out: Path,
-    images: Path | None,
-    manifest: Path | None,
-    gap: Path | None,
-    wanted: Wanted,
-    config: Config,
-    workers: int,
+def _plan(
+    root: Place, images: Path | None, manifest: Place | None, gap: Path | None, wanted: Wanted, workers: int
 ) -> list[Spec]:
-    """Plans the puzzles and fills the cache."""
+    """The puzzles; pictures are looked at on this machine, whatever the engine."""
     from jigsync.cli.progress import progress_bar
     from jigsync.errors import OptionError
     from jigsync.study.evaluate import plan, run
-    from jigsync.study.evaluate.predict import predict
 
     if gap is not None and (images or manifest):
         raise OptionError("--gap goes with neither --images nor --manifest: its puzzles are cut already.")
-    run.check_folder(out)
+    run.check_folder(root)
     if gap is not None:
-        specs = plan.from_gap(gap, wanted)
-    elif manifest is not None:
-        specs = plan.from_manifest(manifest, images, wanted)
-    else:
-        assert images is not None
-        with progress_bar() as bar:
-            specs, skipped = plan.from_pictures(images, wanted, workers, bar)
-        for entry in skipped:
-            typer.echo(f"Skipped: {entry.reason}", err=True)
-    run.begin(out, specs, config, wanted.seed)
-    with _progress() as report:
-        predict(specs, config, out, workers, report)
+        return plan.from_gap(gap, wanted)
+    if manifest is not None:
+        return plan.from_manifest(manifest, images, wanted)
+    assert images is not None
+    with progress_bar() as bar:
+        specs, skipped = plan.from_pictures(images, wanted, workers, bar)
+    for entry in skipped:
+        typer.echo(f"Skipped: {entry.reason}", err=True)
     return specs
 
 
@@ -202,6 +209,7 @@ def _listed(text: str) -> tuple[str, ...]:
 def _show(found: Evaluation) -> None:
     from rich.console import Console
 
+    from jigsync.io.files import list_names
     from jigsync.study.evaluate.table import ALL_KINDS
 
     console = Console(highlight=False)
@@ -215,7 +223,7 @@ def _show(found: Evaluation) -> None:
             console.print(f"{line.method.label} on {line.grid} {line.severity}: {line.remarks}", markup=False)
     if found.missing:
         console.print(f"{found.missing} predictions are not there yet.")
-    files = ", ".join(path.name for path in sorted(found.root.iterdir()) if path.suffix in WRITTEN)
+    files = ", ".join(name for name in list_names(found.root) if name.endswith(WRITTEN))
     console.print(f"Written to {found.root}: {files}", soft_wrap=True, markup=False)
 
 

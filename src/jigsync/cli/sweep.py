@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 
 def sweep(
     images: Annotated[Path, typer.Argument(help="Folder of pictures, or one picture.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the corpus.", metavar="DIR")],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Folder of the corpus, or its URL, such as s3://b/c.", metavar="DIR")
+    ],
     grids: Annotated[str, typer.Option(help="Grids, such as 3,5,4x6.")] = "3",
     severities: Annotated[str, typer.Option(help="all, or some of clean,light,medium,heavy,severe,eroded.")] = "all",
     per_image: Annotated[int, typer.Option(help="Puzzles of each picture, grid and severity.")] = 1,
     shards: Annotated[
         bool, typer.Option("--shards", help="Write WebDataset shards too, not just the manifest.")
     ] = False,
-    workers: Annotated[int, typer.Option(help="Processes; 0 is one a core. The result does not depend on it.")] = 0,
+    workers: Annotated[
+        int, typer.Option(help="Processes, 0 is one a core; with Ray shards under way, 0 is two a core.")
+    ] = 0,
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="Processes here, or a Ray cluster.")] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of a running Ray, or auto.", show_default="a Ray of its own", metavar="ADDRESS"),
+    ] = None,
     cell: Annotated[int, typer.Option(help="Cell pitch in pixels.")] = 128,
     seed: Annotated[int, typer.Option(help="Seed of the whole sweep.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -26,30 +34,38 @@ def sweep(
     """Plan a corpus of puzzles from a folder of pictures, and cut it into shards.
 
     The manifest alone is a whole corpus: every puzzle can be made again from it. Run the same command again after it
-    was stopped: it goes on where it was. Pictures that cannot be used are skipped and named.
+    was stopped: it goes on where it was, on either engine. The result depends neither on the workers nor on the engine.
+    Pictures that cannot be used are skipped and named.
     """
     import json
     from collections import Counter
 
     from jigsync.cli.progress import progress_bar
+    from jigsync.errors import OptionError
     from jigsync.io.files import write_json
+    from jigsync.io.remote import place
     from jigsync.puzzle import Grid
     from jigsync.sweep.corpus import write_shards
+    from jigsync.sweep.engines import open_engine, processes_here
     from jigsync.sweep.options import SEVERITIES
     from jigsync.sweep.plan import REPORT_FILE, SweepOptions, plan_sweep
     from jigsync.sweep.report import corpus_report, report_table
 
     names = tuple(SEVERITIES) if severities.strip() == "all" else _listed(severities)
     options = SweepOptions(tuple(Grid.parse(text) for text in _listed(grids)), names, per_image, cell, seed)
-    processes = workers or os.cpu_count() or 1
-    with progress_bar() as progress:
-        corpus = plan_sweep(images, out, options, workers=processes, progress=progress)
-        count = write_shards(corpus, workers=processes, progress=progress) if shards else 0
-    report = corpus_report(out) if shards else None
-    if report is not None:
-        write_json(out / REPORT_FILE, report.to_json())
+    if engine == "ray" and not shards:
+        raise OptionError("--engine ray goes with --shards: the manifest is made on this machine.")
+    target = place(out)
+    count, report = 0, None
+    with open_engine(engine, address, workers) as where, progress_bar() as progress:
+        processes = processes_here(engine, workers)
+        corpus = plan_sweep(images, target, options, workers=processes, progress=progress)
+        if shards:
+            count = write_shards(corpus, workers=where, progress=progress)
+            report = corpus_report(target)
+            write_json(target / REPORT_FILE, report.to_json())
     result = {
-        "out": str(out),
+        "out": out,
         "puzzles": len(corpus.rows),
         "images": len({row.image_sha256 for row in corpus.rows}),
         "splits": dict(Counter(row.split for row in corpus.rows)),

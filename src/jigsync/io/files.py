@@ -3,40 +3,31 @@
 A file is written to a hidden temporary sibling, flushed to the disk and renamed; a folder likewise. Whatever goes
 wrong on the way, the temporary one is removed and the old contents still stand. Every refusal by the operating
 system becomes one sentence (`InputError`), every malformed text a `FormatError` that names the file.
+
+What writes and reads whole files takes a `Remote` too (jigsync.io.remote): there the store keeps that promise.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 
 from jigsync.errors import FormatError, InputError, OptionError
+from jigsync.io.refusals import StrPath as StrPath
+from jigsync.io.refusals import cannot as cannot
+from jigsync.io.refusals import reason_of as reason_of
+from jigsync.io.remote import PREFIX, SUFFIX, Place, Remote, temporary_name
 
 JSON_LIMIT: Final = 64 * 2**20
 """Largest JSON file that is read, in bytes."""
-
-StrPath = str | os.PathLike[str]
-
-_PREFIX: Final = ".jigsync-"
-_SUFFIX: Final = ".tmp"
-
-
-def reason_of(error: BaseException) -> str:
-    """The operating system's few words about a failure, without errno and path."""
-    return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)
-
-
-def cannot(verb: str, path: StrPath, error: BaseException) -> InputError:
-    """The one way a refusal by the operating system is worded."""
-    return InputError(f"The path '{os.fspath(path)}' cannot be {verb}: {reason_of(error)}.")
 
 
 # ---------------------------------------------------------------------------------------------- writing
@@ -44,7 +35,15 @@ def cannot(verb: str, path: StrPath, error: BaseException) -> InputError:
 
 @contextmanager
 def atomic_file(path: StrPath) -> Iterator[BinaryIO]:
-    """Yields a binary file that becomes `path`, whole, when the block ends well. Parent folders are made."""
+    """Yields a binary file that becomes `path`, whole, when the block ends well. Parent folders are made.
+
+    What goes to a `Remote` is held in memory until then.
+    """
+    if isinstance(path, Remote):
+        held = io.BytesIO()
+        yield held
+        path.write(held.getvalue())
+        return
     target = Path(path)
     with _parents(target):
         temporary = _sibling(target)
@@ -68,7 +67,12 @@ def write_bytes(path: StrPath, data: bytes) -> None:
 
 def remove_leftovers(folder: StrPath) -> None:
     """Removes the temporary files that a killed process left in a folder."""
-    for path in Path(folder).glob(f"{_PREFIX}*{_SUFFIX}"):
+    if isinstance(folder, Remote):
+        for name in folder.names():
+            if name.startswith(PREFIX) and name.endswith(SUFFIX):
+                (folder / name).unlink()
+        return
+    for path in Path(folder).glob(f"{PREFIX}*{SUFFIX}"):
         path.unlink(missing_ok=True)
 
 
@@ -153,7 +157,7 @@ def _parents(target: Path) -> Iterator[None]:
 
 def _sibling(target: Path) -> Path:
     """A hidden name next to `target` that nobody uses."""
-    return target.parent / f"{_PREFIX}{uuid.uuid4().hex}{_SUFFIX}"
+    return target.parent / temporary_name()
 
 
 def _swap(temporary: Path, target: Path) -> None:
@@ -187,6 +191,8 @@ def _sync(path: Path) -> None:
 
 def read_bytes(path: StrPath, limit: int) -> bytes:
     """A file's bytes; InputError when it is missing, unreadable, a folder, or larger than `limit` bytes."""
+    if isinstance(path, Remote):
+        return path.read(limit)
     try:
         with open(path, "rb") as file:
             data = file.read(limit + 1)
@@ -195,6 +201,18 @@ def read_bytes(path: StrPath, limit: int) -> bytes:
     if len(data) > limit:
         raise InputError(f"The file '{os.fspath(path)}' must have at most {limit} bytes. It has more.")
     return data
+
+
+def list_names(folder: Place) -> list[str]:
+    """What is in an output folder, sorted; nothing when there is no such folder."""
+    if isinstance(folder, Remote):
+        return sorted(folder.names())
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise cannot("used as the output folder", folder, error) from None
 
 
 def read_json(path: StrPath, limit: int = JSON_LIMIT) -> Any:

@@ -19,6 +19,7 @@ from jigsync.errors import FormatError, InputError
 from jigsync.io.files import StrPath, atomic_file, cannot, json_bytes, parse_json, reason_of
 from jigsync.io.images import png_bytes, read_rgba
 from jigsync.io.puzzle_folder import check_container, parse_puzzle_json, puzzle_json
+from jigsync.io.remote import Remote
 from jigsync.io.schema import Node
 from jigsync.io.truth_file import parse_truth, truth_json
 from jigsync.puzzle import Fragments, Puzzle
@@ -31,6 +32,8 @@ KEY: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 """What a key may be; WebDataset cuts names at the first dot and lowers the case of what follows."""
 
 MAX_MEMBER: Final = 1 << 28
+MAX_FETCHED: Final = 1 << 32
+"""Largest shard that is fetched from a URL, in bytes."""
 _BLOCK: Final = 512
 _PUZZLE: Final = "puzzle.json"
 _TRUTH: Final = "truth.json"
@@ -62,19 +65,27 @@ def _members(key: str, puzzle: Puzzle, truth: Truth) -> Iterator[tuple[str, byte
 
 
 def read_shard(path: StrPath) -> Iterator[Sample]:
-    """The samples of a shard, one in memory at a time; a corrupt or cut-off shard is named in the error."""
+    """The samples of a shard, one in memory at a time; a corrupt or cut-off shard is named in the error.
+
+    A shard at a URL is fetched whole first.
+    """
     shown = os.fspath(path)
-    try:
-        file = open(path, "rb")  # noqa: SIM115 - closed below; opening alone may fail with the system's words
-    except (OSError, ValueError) as error:
-        raise cannot("read", path, error) from None
-    with file:
+    with _opened(path) as file:
         seen: set[str] = set()
         for key, group in groupby(_entries(file, shown), key=lambda entry: entry[0]):
             if key in seen:
                 raise FormatError(f"The shard '{shown}' holds the sample '{key}' twice.")
             seen.add(key)
             yield _sample(key, {rest: data for _, rest, data in group}, shown)
+
+
+def _opened(path: StrPath) -> BinaryIO:
+    if isinstance(path, Remote):
+        return io.BytesIO(path.read(MAX_FETCHED))
+    try:
+        return open(path, "rb")
+    except (OSError, ValueError) as error:
+        raise cannot("read", path, error) from None
 
 
 def _sample(key: str, members: dict[str, bytes], shown: str) -> Sample:

@@ -3,17 +3,17 @@
     OUT/shards/<split>-000000.tar
     OUT/stats/<split>-000000.json
 
-A unit of work is one shard with a fixed list of manifest rows, so the bytes do not depend on the number of workers.
-The shard is renamed into place first and its stats after it: a unit whose stats exist is done. A kill at any moment
-loses at most the units under way, and running the same command again does just those: no puzzle is lost or doubled.
+A unit of work is one shard with a fixed list of manifest rows, so the bytes depend neither on the number of workers nor
+on the engine. The shard appears first, whole, and its stats after it: a unit whose stats exist is done. A kill at any
+moment, of the driver, a worker or a whole machine, loses at most the units under way, and running the same command
+again does just those: no puzzle is lost or doubled.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,22 +21,26 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import ImageError, OptionError
-from jigsync.io.files import StrPath, read_bytes, remove_leftovers, write_json
+from jigsync.errors import ImageError, InputError, OptionError
+from jigsync.io.files import StrPath, list_names, read_bytes, remove_leftovers, write_json
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
+from jigsync.io.lease import only_writer
+from jigsync.io.remote import Place, Remote, only_here
 from jigsync.io.shards import Sample, write_shard
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.sweep.canvas import make_canvas
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.manifest import Row
-from jigsync.sweep.plan import LOCK_FILE, SHARD_FOLDER, STATS_FOLDER, Progress, Sweep
-from jigsync.sweep.pool import run_units
+from jigsync.sweep.plan import SHARD_FOLDER, STATS_FOLDER, Progress, Sweep
+from jigsync.sweep.pool import Workers, run_units
 from jigsync.sweep.seeds import SPLITS
 from jigsync.sweep.stats import CanvasStats, PuzzleStats, canvas_stats, puzzle_stats
 from jigsync.truth import Truth
 
 PER_SHARD: Final = 64
 """Puzzles in a shard: some 20 MB at 3 x 3, small enough that a kill costs seconds."""
+SHARED_SECONDS: Final = 60.0
+"""How long a network file system may take to show here what was written elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +50,15 @@ class Unit:
     name: str
     rows: tuple[Row, ...]
     images: Path
-    out: Path
+    out: Place
 
     @property
-    def shard(self) -> Path:
+    def shard(self) -> Place:
         """The tar file."""
         return self.out / SHARD_FOLDER / f"{self.name}.tar"
 
     @property
-    def stats(self) -> Path:
+    def stats(self) -> Place:
         """The stats file; it exists once the unit is done."""
         return self.out / STATS_FOLDER / f"{self.name}.json"
 
@@ -66,28 +70,62 @@ class Unit:
 
 def plan_units(sweep: Sweep) -> list[Unit]:
     """The shards of a corpus: rows of one split, in the manifest's order, PER_SHARD at a time."""
+    # Absolute, for a worker may have another working folder.
+    images, out = sweep.images.resolve(), sweep.out if isinstance(sweep.out, Remote) else sweep.out.absolute()
     units = []
     for split in SPLITS:
         rows = [row for row in sweep.rows if row.split == split]
         for number, start in enumerate(range(0, len(rows), PER_SHARD)):
             part = tuple(rows[start : start + PER_SHARD])
-            units.append(Unit(f"{split}-{number:06d}", part, sweep.images, sweep.out))
+            units.append(Unit(f"{split}-{number:06d}", part, images, out))
     return units
 
 
-def write_shards(sweep: Sweep, *, workers: int = 1, progress: Progress | None = None) -> int:
+def finished(units: Sequence[Unit]) -> list[Unit]:
+    """Those that are done, by two listings instead of two questions a unit."""
+    if not units:
+        return []
+    shards, stats = (set(list_names(units[0].out / folder)) for folder in (SHARD_FOLDER, STATS_FOLDER))
+    return [unit for unit in units if unit.shard.name in shards and unit.stats.name in stats]
+
+
+def write_shards(sweep: Sweep, *, workers: Workers = 1, progress: Progress | None = None) -> int:
     """Makes every shard that is not there yet; returns how many there are."""
+    if only_here(sweep.out) and workers != 1:
+        raise OptionError(f"No other process can write to '{sweep.out}': use one worker of the engine local.")
     units = plan_units(sweep)
-    with _locked(sweep.out):
-        for folder in (SHARD_FOLDER, STATS_FOLDER):
-            remove_leftovers(sweep.out / folder)
-        todo = [unit for unit in units if not unit.done]
-        done = sum(len(unit.rows) for unit in units) - sum(len(unit.rows) for unit in todo)
+    with only_writer(sweep.out):
+        _remove_leftovers(sweep.out)
+        there = {unit.name for unit in finished(units)}
+        todo = [unit for unit in units if unit.name not in there]
+        done = len(sweep.rows) - sum(len(unit.rows) for unit in todo)
         for unit, _ in run_units(write_unit, todo, workers):
+            _check_shared(unit)
             done += len(unit.rows)
             if progress:
                 progress("puzzles cut", done, len(sweep.rows))
+        _remove_leftovers(sweep.out)  # of workers that died on the way
     return len(units)
+
+
+def _remove_leftovers(out: Place) -> None:
+    for folder in (SHARD_FOLDER, STATS_FOLDER):
+        remove_leftovers(out / folder)
+
+
+def _check_shared(unit: Unit) -> None:
+    """A worker on another machine may have written to a folder of the same name there."""
+    if isinstance(unit.out, Remote):
+        return
+    until = time.monotonic() + SHARED_SECONDS
+    while not unit.done:
+        if time.monotonic() > until:
+            raise InputError(
+                f"A worker wrote '{unit.shard}', but it is not here: --out must be a folder that all machines share,"
+                " or a URL."
+            )
+        time.sleep(0.2)
+        list_names(unit.shard.parent)  # makes a network file system look again
 
 
 def write_unit(unit: Unit) -> None:
@@ -123,15 +161,3 @@ def regenerate(images: StrPath, rows: Sequence[Row]) -> Iterator[tuple[PuzzleSta
         # A canvas of exactly the right size is cut as it is, so this is the puzzle of the picture itself.
         puzzle, truth = cut_picture(canvas, row.options, row.seed, sha)
         yield puzzle_stats(row.key, shared, truth), puzzle, truth
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One writer a corpus: the lock falls with the process that holds it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / LOCK_FILE, "wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OptionError(f"Another process is writing to '{folder}': wait for it or name a new folder.") from None
-        yield

@@ -46,7 +46,7 @@ class Damage:
     def __post_init__(self) -> None:
         for name, top in (("shape", MAX_SHAPE), ("erosion", 0.4), ("photo", 1.0)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value < math.inf:
                 raise bad_value(name, "the damage", f"a number from 0 to {top:g}", value)
             if not 0 <= value <= top:
                 raise bad_value(name, "the damage", f"from 0 to {top:g}", value)

@@ -2,19 +2,25 @@
 
 OUT/sweep.json            what was asked for, which pictures were skipped and why
 OUT/manifest.jsonl        one line a puzzle
+
+OUT is a folder or a URL. Pictures are looked at on this machine, whatever the engine: a worker that cannot reach them
+must be an error, never a picture skipped.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from jigsync.errors import InputError, JigsyncError, OptionError, bad_value
-from jigsync.io.files import StrPath, cannot, read_bytes, read_json, write_json
+from jigsync.io.files import StrPath, list_names, read_bytes, read_json, write_json
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, list_images, read_rgb
+from jigsync.io.lease import LOCK_FILE, only_writer
+from jigsync.io.remote import Place, Remote, place
 from jigsync.io.schema import Node
 from jigsync.puzzle import Grid
 from jigsync.sweep.canvas import make_canvas
@@ -27,7 +33,6 @@ SWEEP_FILE: Final = "sweep.json"
 SHARD_FOLDER: Final = "shards"
 STATS_FOLDER: Final = "stats"
 REPORT_FILE: Final = "report.json"
-LOCK_FILE: Final = ".lock"
 OURS: Final = (SWEEP_FILE, MANIFEST_FILE, SHARD_FOLDER, STATS_FOLDER, REPORT_FILE, LOCK_FILE)
 """All that a corpus folder holds."""
 
@@ -82,7 +87,7 @@ class Skipped:
 class Sweep:
     """A corpus on disk: its manifest, the folder of its pictures, and what was left out."""
 
-    out: Path
+    out: Place
     images: Path
     rows: tuple[Row, ...]
     skipped: tuple[Skipped, ...]
@@ -95,18 +100,31 @@ def plan_sweep(
 
     Pictures that cannot be read or cut, and copies of another one, are skipped and named; with none left it raises.
     """
-    source, target = Path(images), Path(out)
+    source, target = Path(images), place(out)
     pictures = [source] if source.is_file() else list_images(source)
-    root = source.parent if source.is_file() else source
     request = {
         "format": FORMAT,
-        "images": os.fspath(root.resolve()),
+        "images": os.fspath(_folder(source).resolve()),
         "pictures": [[path.name, path.stat().st_size] for path in pictures],
         "options": options.to_json(),
     }
-    _check_out(target, request)
-    if (target / SWEEP_FILE).is_file():
-        return load_sweep(target)
+    # A URL that cannot be written to is found out before the pictures are read.
+    with only_writer(target) if isinstance(target, Remote) else nullcontext():
+        _check_out(target, request)
+        if (target / SWEEP_FILE).is_file():
+            return load_sweep(target)
+        return _planned(source, pictures, target, options, request, workers, progress)
+
+
+def _planned(
+    source: Path,
+    pictures: Sequence[Path],
+    target: Place,
+    options: SweepOptions,
+    request: dict[str, Any],
+    workers: int,
+    progress: Progress | None,
+) -> Sweep:
     found, skipped = usable_pictures(pictures, workers, progress)
     if not found:
         raise InputError(f"None of the {len(pictures)} pictures in '{source}' can be used: {skipped[0].reason}")
@@ -116,28 +134,28 @@ def plan_sweep(
     write_manifest(target / MANIFEST_FILE, rows)
     # Last, because its presence says that the manifest is whole.
     write_json(target / SWEEP_FILE, {**request, "skipped": [[entry.image, entry.reason] for entry in skipped]})
-    return Sweep(target, root, tuple(rows), tuple(skipped))
+    return Sweep(target, _folder(source), tuple(rows), tuple(skipped))
+
+
+def _folder(source: Path) -> Path:
+    return source.parent if source.is_file() else source
 
 
 def load_sweep(out: StrPath) -> Sweep:
     """A corpus that was planned before."""
-    path = Path(out) / SWEEP_FILE
+    target = place(out)
+    path = target / SWEEP_FILE
     root = Node(read_json(path), os.fspath(path))
     root.format(FORMAT)
     pairs = (entry.entries(2) for entry in root.key("skipped").entries())
     skipped = tuple(Skipped(image.text(), reason.text()) for image, reason in pairs)
-    rows = read_manifest(Path(out) / MANIFEST_FILE)
-    return Sweep(Path(out), Path(root.key("images").text()), tuple(rows), skipped)
+    rows = read_manifest(target / MANIFEST_FILE)
+    return Sweep(target, Path(root.key("images").text()), tuple(rows), skipped)
 
 
-def _check_out(target: Path, request: dict[str, Any]) -> None:
+def _check_out(target: Place, request: dict[str, Any]) -> None:
     """The folder must be absent, empty, or hold the very same sweep."""
-    try:
-        strangers = sorted(set(os.listdir(target)) - set(OURS))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise cannot("used as the output folder", target, error) from None
+    strangers = [name for name in list_names(target) if name not in OURS]
     if strangers:
         raise OptionError(f"The output folder '{target}' must be empty or hold a sweep. Got one with '{strangers[0]}'.")
     if (target / SWEEP_FILE).is_file():

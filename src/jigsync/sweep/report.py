@@ -17,7 +17,7 @@ import numpy as np
 from jigsync.errors import bad_value
 from jigsync.io.files import StrPath, read_json
 from jigsync.io.schema import Node
-from jigsync.sweep.corpus import plan_units, regenerate
+from jigsync.sweep.corpus import finished, plan_units, regenerate
 from jigsync.sweep.manifest import Row
 from jigsync.sweep.plan import Sweep, load_sweep
 from jigsync.sweep.seeds import SPLITS, split_of
@@ -102,7 +102,7 @@ def corpus_report(out: StrPath, *, sample: int = 100) -> Report:
         raise bad_value("sample", "a corpus report", "an integer of at least 1", sample)
     sweep = load_sweep(out)
     units = plan_units(sweep)
-    done = [unit for unit in units if unit.done]
+    done = finished(units)
     expected = [row.key for unit in done for row in unit.rows]
     stats = [entry for unit in done for entry in _read_stats(unit.stats)] if done else list(_sampled(sweep, sample))
     counted = Counter(entry.key for entry in stats)

@@ -9,14 +9,14 @@
 <puzzle> ends in a hash of all that the puzzle depends on, <key> is one of all that the prediction depends on, so a
 changed configuration has another name and finds nothing. Files are whole or absent. A claim is a lock that falls with
 its process, however it ends; it saves double work and nothing rests on it, for two that work on the same puzzle write
-the same file.
+the same file. RUN may be a URL; there nothing can be claimed, and two runs on one RUN would do the same work.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any, Final, Literal, get_args
 
 from jigsync.errors import FormatError, InputError, OptionError, bad_value
 from jigsync.io.files import read_jsonl, write_jsonl
+from jigsync.io.remote import Place, Remote
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
 from jigsync.io.truth_file import load_truth, save_truth
@@ -35,6 +36,7 @@ from jigsync.truth import Truth
 FORMAT: Final = "jigsync-prediction/1"
 REQUEST_FILE: Final = "eval.json"
 PUZZLES_FILE: Final = "puzzles.jsonl"
+PREDICTIONS: Final = "predictions"
 KEY_DIGITS: Final = 24
 
 Outcome = Literal["answered", "refused", "crashed"]
@@ -100,23 +102,39 @@ class Prediction:
     note: str = ""
 
 
-class Cache:
-    """The predictions of an evaluation, on disk."""
+def _name(spec: Spec, method: Method, config: Config) -> str:
+    return f"{spec.name}/{method.name}-{config.key(spec, method)}.jsonl"
 
-    def __init__(self, root: Path) -> None:
+
+class Cache:
+    """The predictions of an evaluation, on disk or at a URL."""
+
+    def __init__(self, root: Place) -> None:
         self.root = root
 
-    def path(self, spec: Spec, method: Method, config: Config) -> Path:
+    def path(self, spec: Spec, method: Method, config: Config) -> Place:
         """The file of a prediction."""
-        return self.root / "predictions" / spec.name / f"{method.name}-{config.key(spec, method)}.jsonl"
+        return self.root / PREDICTIONS / _name(spec, method, config)
 
-    def truth_path(self, spec: Spec) -> Path:
+    def truth_path(self, spec: Spec) -> Place:
         """The file of a puzzle's truth."""
         return self.root / "truths" / f"{spec.name}.json"
 
     def has(self, spec: Spec, method: Method, config: Config) -> bool:
         """Is there a prediction?"""
         return self.path(spec, method, config).is_file()
+
+    def lacking(self, specs: Sequence[Spec], config: Config) -> list[Spec]:
+        """Those of which a prediction is missing; at a URL by one listing instead of a question each."""
+        if not isinstance(self.root, Remote):
+            return [spec for spec in specs if not all(self.has(spec, method, config) for method in config.methods)]
+        folder = self.root / PREDICTIONS
+        there = folder.below()
+
+        def whole(spec: Spec) -> bool:
+            return all(_name(spec, method, config) in there for method in config.methods)
+
+        return [spec for spec in specs if not whole(spec)]
 
     def write(self, spec: Spec, method: Method, config: Config, prediction: Prediction) -> None:
         """Keeps a prediction."""
@@ -170,6 +188,9 @@ class Cache:
     @contextmanager
     def claimed(self, spec: Spec) -> Iterator[bool]:
         """Claims a puzzle; False when another process has it. Where files cannot be locked, everyone gets it."""
+        if isinstance(self.root, Remote):
+            yield True
+            return
         path = self.root / "claims" / f"{spec.name}.lock"
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "ab") as file:

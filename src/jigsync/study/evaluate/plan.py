@@ -18,6 +18,7 @@ from jigsync.errors import InputError, OptionError, bad_value
 from jigsync.io.gap import SPLITS as GAP_SPLITS
 from jigsync.io.gap import GapSplit
 from jigsync.io.images import list_images
+from jigsync.io.remote import Place, Remote
 from jigsync.measure import registry as measurers
 from jigsync.puzzle import Grid
 from jigsync.study.evaluate.fingerprint import digest, generator_identity
@@ -106,9 +107,10 @@ def from_pictures(
     return _chosen(rows, root, wanted), tuple(skipped)
 
 
-def from_manifest(manifest: Path, images: Path | None, wanted: Wanted) -> list[Spec]:
+def from_manifest(manifest: Place, images: Path | None, wanted: Wanted) -> list[Spec]:
     """Puzzles of a manifest by `jigsync sweep`, or a part of one; `images` when sweep.json beside it does not tell."""
-    path = manifest / MANIFEST_FILE if manifest.is_dir() else manifest
+    is_folder = not manifest.is_file() if isinstance(manifest, Remote) else manifest.is_dir()
+    path = manifest / MANIFEST_FILE if is_folder else manifest
     rows = [row for row in read_manifest(path) if wanted.takes(row.options.grid, row.severity)]
     if not rows:
         raise InputError(f"The manifest '{path}' has no puzzle of the grids and severities asked for.")

@@ -1,28 +1,31 @@
 """The first half of an evaluation: every method's answer to every puzzle, into the cache.
 
 A unit of work is one puzzle: it is made once, measured once by each measurer, and solved by every method that has no
-prediction yet. Processes, on one machine or on several that share the folder, claim puzzles one by one.
+prediction yet. Processes, on one machine or on several that share the folder, claim puzzles one by one; so do the
+workers of a Ray cluster.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 from jigsync.api import solve
-from jigsync.errors import InputError, JigsyncError, MissingExtraError
+from jigsync.errors import InputError, JigsyncError, MissingExtraError, OptionError
+from jigsync.io.remote import Place, Remote, only_here
 from jigsync.measure.measurements import Measurements
 from jigsync.placement import Solution
 from jigsync.puzzle import Puzzle
 from jigsync.study.evaluate.cache import Cache, Config, Outcome, Prediction
 from jigsync.study.evaluate.fingerprint import meter_of, method_identity
 from jigsync.study.evaluate.spec import Method, Spec
-from jigsync.sweep.pool import run_units
+from jigsync.sweep.corpus import SHARED_SECONDS
+from jigsync.sweep.pool import Workers, run_units
 
 WAIT: Final = 1.0
 """Seconds between two looks at what other processes work on."""
@@ -37,7 +40,7 @@ class Unit:
 
     spec: Spec
     config: Config
-    root: Path
+    root: Place
     threads: int
 
     @property
@@ -60,23 +63,42 @@ class Measured:
         return self.measurements
 
 
-def predict(specs: Sequence[Spec], config: Config, root: Path, workers: int, report: Report) -> None:
+def predict(specs: Sequence[Spec], config: Config, root: Place, workers: Workers, report: Report) -> None:
     """Fills the cache; comes back when every prediction is there, whoever made it."""
-    threads = 1 if workers > 1 else 2
-    units = [Unit(spec, config, root, threads) for spec in specs]
-    todo = [unit for unit in units if unit.missing]
+    if only_here(root) and workers != 1:
+        raise OptionError(f"No other process can write to '{root}': use one worker of the engine local.")
+    threads = 2 if workers == 1 else 1
+    # Absolute, for a worker may have another working folder.
+    shared = root if isinstance(root, Remote) else root.absolute()
+    asked = config if config.weights is None else replace(config, weights=config.weights.absolute())
+    units = [Unit(spec, asked, shared, threads) for spec in specs]
+    lacking = {spec.name for spec in Cache(shared).lacking(specs, config)}
+    todo = [unit for unit in units if unit.spec.name in lacking]
     done = len(units) - len(todo)
     report(done, len(units), 0)
     while todo:
         busy: list[Unit] = []
         for unit, finished in run_units(work, todo, workers):
             if finished:
+                _check_shared(unit)
                 done += 1
             else:
                 busy.append(unit)
             report(done, len(units), len(busy))
         todo = _wait(busy, lambda left: report(len(units) - left, len(units), left))
         done = len(units) - len(todo)
+
+
+def _check_shared(unit: Unit) -> None:
+    """A worker on another machine may have written to a folder of the same name there."""
+    until = time.monotonic() + SHARED_SECONDS
+    while not isinstance(unit.root, Remote) and unit.missing:
+        if time.monotonic() > until:
+            raise InputError(
+                f"A worker answered '{unit.spec.name}', but its prediction is not in '{unit.root}' here: --out must be"
+                " a folder that all machines share, or a URL."
+            )
+        time.sleep(WAIT)
 
 
 def _wait(busy: Sequence[Unit], report: Callable[[int], None]) -> list[Unit]:

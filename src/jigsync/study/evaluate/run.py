@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from jigsync.errors import FormatError, InputError, OptionError
-from jigsync.io.files import cannot, read_json, read_jsonl, write_bytes, write_json, write_jsonl
+from jigsync.io.files import list_names, read_json, read_jsonl, write_bytes, write_json, write_jsonl
+from jigsync.io.remote import Place
 from jigsync.io.schema import Node
 from jigsync.study.evaluate.cache import PUZZLES_FILE, REQUEST_FILE, Cache, Config
 from jigsync.study.evaluate.scores import Scored, score_cache
@@ -32,7 +32,7 @@ class Evaluation:
         lead: the gauge that leads the tables.
     """
 
-    root: Path
+    root: Place
     specs: Sequence[Spec]
     config: Config
     scored: Sequence[Scored]
@@ -67,19 +67,14 @@ class Evaluation:
         }
 
 
-def check_folder(root: Path) -> None:
+def check_folder(root: Place) -> None:
     """Raises OptionError unless the folder is absent, empty or holds an evaluation."""
-    try:
-        names = sorted(os.listdir(root))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise cannot("used as the output folder", root, error) from None
+    names = list_names(root)
     if names and REQUEST_FILE not in names:
         raise OptionError(f"The output folder '{root}' must be empty or hold an evaluation. Got one with '{names[0]}'.")
 
 
-def begin(root: Path, specs: Sequence[Spec], config: Config, seed: int) -> None:
+def begin(root: Place, specs: Sequence[Spec], config: Config, seed: int) -> None:
     """Writes down what is evaluated; predictions of an earlier request stay."""
     check_folder(root)
     write_jsonl(root / PUZZLES_FILE, (spec.to_json() for spec in specs))
@@ -89,7 +84,7 @@ def begin(root: Path, specs: Sequence[Spec], config: Config, seed: int) -> None:
     write_json(root / REQUEST_FILE, {"format": FORMAT, **asked, "methods": methods})
 
 
-def reopen(root: Path) -> tuple[list[Spec], Config, int]:
+def reopen(root: Place) -> tuple[list[Spec], Config, int]:
     """The puzzles, configuration and seed that a folder was last begun with, whatever the code is by now."""
     path = root / REQUEST_FILE
     if not path.is_file():
@@ -110,7 +105,7 @@ def reopen(root: Path) -> tuple[list[Spec], Config, int]:
 
 
 def evaluate(
-    root: Path,
+    root: Place,
     specs: Sequence[Spec],
     config: Config,
     seed: int,
