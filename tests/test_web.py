@@ -174,7 +174,7 @@ def test_a_job_is_cancelled(server: Server) -> None:
 
 
 def test_a_cancelled_job_stops_its_solver() -> None:
-    job = Job(HeldPuzzle(PUZZLE), SolveOptions())
+    job = Job("p", HeldPuzzle(PUZZLE), SolveOptions())
     assert job.watch(Progress("solving 2x3", 0.5, -3.0)) is True
     job.cancelled = True
     assert job.watch(Progress("solving 2x3", 0.6, -3.0)) is False

@@ -19,6 +19,7 @@ from jigsync import data
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.puzzle import Puzzle
 from jigsync.truth import Truth
+from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits
 
 
@@ -61,13 +62,13 @@ class Server:
 
 
 @contextmanager
-def serving(limits: Limits | None = None, names: tuple[str, ...] = ()) -> Iterator[Server]:
+def serving(limits: Limits | None = None, names: tuple[str, ...] = (), kept: Kept | None = None) -> Iterator[Server]:
     """A running server."""
     import uvicorn
 
     from jigsync.web.app import create_app
 
-    app = create_app(limits, names)
+    app = create_app(limits, names, kept)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run)
     thread.start()

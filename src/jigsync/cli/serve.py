@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +18,14 @@ def serve(
         list[str] | None,
         typer.Option(help="A further name by which browsers may call this server. Repeat for more.", metavar="NAME"),
     ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for puzzles and jobs: they are there again when the server is started anew.",
+            metavar="DIR",
+            show_default="kept in memory, gone at the end",
+        ),
+    ] = None,
     max_upload: Annotated[int, typer.Option(help="Largest upload, MB.", min=1)] = 256,
     max_pixels: Annotated[int, typer.Option(help="Largest picture and sum of all fragments, megapixels.", min=1)] = 100,
     max_fragments: Annotated[int, typer.Option(help="Most fragments of a puzzle.", min=1)] = 1000,
@@ -24,8 +33,8 @@ def serve(
 ) -> None:
     """Open the workbench: drop fragments, watch them come together, correct, keep the result.
 
-    Everything stays on this machine. Uploads live in a private temporary folder that is removed at the end; stop the
-    server with Ctrl-C. Needs the extra `web`.
+    Everything stays on this machine. Uploads live in memory and a private temporary folder that is removed at the end,
+    unless you --keep them; stop the server with Ctrl-C. Needs the extra `web`.
     """
     from jigsync.web.limits import Limits
     from jigsync.web.serve import run
@@ -36,4 +45,4 @@ def serve(
         fragments=max_fragments,
         running_jobs=max_jobs,
     )
-    run(host, port, limits, open_page=open_page, allowed=allow_host or ())
+    run(host, port, limits, open_page=open_page, allowed=allow_host or (), keep=keep)

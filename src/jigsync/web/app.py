@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -14,11 +16,15 @@ from starlette.exceptions import HTTPException
 
 import jigsync
 from jigsync.errors import JigsyncError
+from jigsync.io.files import reason_of
 from jigsync.web import outputs, puzzles, solving
 from jigsync.web.bench import Workbench
-from jigsync.web.guard import Guard
+from jigsync.web.guard import LATER, Guard
+from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits, Refusal
 from jigsync.web.models import Problem
+
+log = logging.getLogger("jigsync.web")
 
 TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -34,18 +40,19 @@ PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def create_app(limits: Limits | None = None, names: Iterable[str] = ()) -> FastAPI:
+def create_app(limits: Limits | None = None, names: Iterable[str] = (), kept: Kept | None = None) -> FastAPI:
     """The whole server as one ASGI application.
 
     Args:
         limits: what it takes; the defaults when None.
         names: host names it answers to, besides localhost and addresses.
+        kept: where it keeps puzzles and jobs; without, they are gone when it stops.
     """
     taken = limits or Limits()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.bench = Workbench(taken)
+        app.state.bench = Workbench(taken, kept)
         try:
             yield
         finally:
@@ -74,6 +81,8 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(JigsyncError)
     async def refused_input(request: Request, error: JigsyncError) -> JSONResponse:
+        if isinstance(error.__cause__, OSError):  # a file of ours could not be written
+            return refused_by_system(error.__cause__)
         return problem(422, str(error))
 
     @app.exception_handler(Refusal)
@@ -87,8 +96,21 @@ def _add_errors(app: FastAPI) -> None:
         place = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
         return problem(422, f"The '{place[:100]}' of the request is not usable: {first['msg']}.")
 
+    def refused_by_system(error: OSError) -> JSONResponse:
+        """Uploads go through the disk: when that is full, the client may come back."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE):
+            return problem(503, f"The server cannot take it now: {reason_of(error)}.", LATER)
+        log.error("A request failed.", exc_info=error)
+        return problem(500, "Something went wrong in the server; its terminal shows what.")
+
+    @app.exception_handler(OSError)
+    async def system(request: Request, error: OSError) -> JSONResponse:
+        return refused_by_system(error)
+
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> JSONResponse:
+        if isinstance(error.__cause__, OSError):  # while the form was read, which FastAPI calls a bad request
+            return refused_by_system(error.__cause__)
         headers = dict(error.headers) if error.headers else None
         return problem(error.status_code, str(error.detail), headers)
 

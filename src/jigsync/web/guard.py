@@ -37,6 +37,7 @@ SECURITY: Final = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 
+LATER: Final = {"Retry-After": "5"}
 LOOPBACK_NAMES: Final = ("localhost",)
 
 
@@ -48,6 +49,7 @@ class Guard:
         self.limits = limits
         self.names = {name.lower().rstrip(".") for name in (*LOOPBACK_NAMES, *names)}
         self.arriving = 0
+        self.open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,14 +58,16 @@ class Guard:
             return
         headers = Headers(scope=scope)
         answer = _with_headers(send, scope["path"])
-        refused = self._stranger(headers, scope["path"]) or self._too_large(headers)
+        refused = self._stranger(headers, scope["path"]) or self._too_large(headers) or self._too_many()
         if refused is not None:
             await refused(scope, receive, answer)
             return
         body = _Body(self, receive, self._most(headers))
+        self.open += 1
         try:
             await self.app(scope, body.receive, answer)
         finally:
+            self.open -= 1
             self.arriving -= body.got
 
     def _stranger(self, headers: Headers, path: str) -> JSONResponse | None:
@@ -107,6 +111,11 @@ class Guard:
             return _problem(413, _too_large(self._most(headers)))
         return None
 
+    def _too_many(self) -> JSONResponse | None:
+        if self.open >= self.limits.open_requests:
+            return _problem(503, f"{self.open} requests are open: try again in a moment.", LATER)
+        return None
+
 
 class _Body:
     """A request's body, counted while it arrives."""
@@ -132,7 +141,7 @@ class _Body:
         if self.got > self.most:
             raise HTTPException(413, _too_large(self.most))
         if self.guard.arriving > limits.arriving_bytes:
-            raise HTTPException(503, "Too much is being uploaded at the same time: try again in a moment.")
+            raise HTTPException(503, "Too much is being uploaded at the same time: try again in a moment.", LATER)
         return message
 
 
@@ -140,8 +149,8 @@ def _too_large(most: int) -> str:
     return f"A request must have at most {plenty(most)} bytes: this one has more."
 
 
-def _problem(status: int, sentence: str) -> JSONResponse:
-    return JSONResponse({"detail": sentence}, status)
+def _problem(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"detail": sentence}, status, headers)
 
 
 def _with_headers(send: Send, path: str) -> Send:

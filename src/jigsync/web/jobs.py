@@ -1,7 +1,8 @@
 """Solving in the background: a few workers, a short queue, progress for whoever watches, and a cancel button.
 
 A job keeps only its latest state and a version number. Watchers look at it when they are ready, so that a slow or dead
-watcher never holds up the solver or another watcher.
+watcher never holds up the solver or another watcher. Once it has ended it lets go of the puzzle: finished jobs can be
+asked for a while, and must not hold its pixels.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 import secrets
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -20,8 +22,9 @@ from jigsync.io.solution_file import solution_json
 from jigsync.placement import Placed, Solution
 from jigsync.render.layout import layout_of
 from jigsync.solvers.base import Assignment, Progress
+from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits, Refusal
-from jigsync.web.models import JobModel, Shown, SolutionModel, SolveOptions
+from jigsync.web.models import JobModel, KeptJob, Shown, SolutionModel, SolveOptions
 from jigsync.web.store import HeldPuzzle
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -42,10 +45,20 @@ def shown(solution: Solution, held: HeldPuzzle) -> Shown | None:
 
 @dataclass(eq=False)
 class Job:
-    """One solve."""
+    """One solve.
 
-    held: HeldPuzzle
+    Attributes:
+        puzzle: its id.
+        held: it, until the job has ended.
+        number: the job's place in the order they were asked for.
+        kept: is it kept on the disk?
+    """
+
+    puzzle: str
+    held: HeldPuzzle | None
     options: SolveOptions
+    number: int = 0
+    kept: bool = False
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     state: State = "waiting"
     version: int = 0
@@ -59,8 +72,7 @@ class Job:
     seen: float = field(default_factory=time.monotonic)
     begun: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
-    _drawn: Assignment | None = None
-    _ended: threading.Event = field(default_factory=threading.Event)
+    drawn: Assignment | None = None
 
     def model(self) -> JobModel:
         """The job as the interface shows it to somebody who asks."""
@@ -68,7 +80,7 @@ class Job:
         seconds = self.seconds if self.state in FINISHED else time.monotonic() - self.begun
         return JobModel(
             id=self.id,
-            puzzle=self.held.id,
+            puzzle=self.puzzle,
             state=self.state,
             stage=self.stage,
             fraction=self.fraction,
@@ -82,8 +94,8 @@ class Job:
         """What the solver calls; False stops it."""
         self.stage, self.fraction = step.stage, max(self.fraction, step.fraction)
         best = step.best
-        if best is not None and best is not self._drawn:
-            self._drawn = best
+        if best is not None and best is not self.drawn and self.held is not None:
+            self.drawn = best
             self.energy = best.energy
             self.shown = shown(_partial(best, self.held), self.held)
         self.version += 1
@@ -104,7 +116,6 @@ class Job:
             self.shown, self.fraction = result, 1.0
         self.state = state
         self.version += 1
-        self._ended.set()
 
     @property
     def finished(self) -> bool:
@@ -125,31 +136,72 @@ def _partial(best: Assignment, held: HeldPuzzle) -> Solution:
 class Jobs:
     """All jobs of a server."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, kept: Kept | None = None) -> None:
         self._limits = limits
+        self._kept = kept
         self._pool = ThreadPoolExecutor(max_workers=limits.running_jobs, thread_name_prefix="solve")
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
+        self._closing = False
 
-    def start(self, held: HeldPuzzle, options: SolveOptions) -> Job:
-        """Queues a solve; Refusal 429 when too many wait already."""
-        job = Job(held, options, patience=self._limits.unwatched_seconds)
+    def restore(self, held: Mapping[str, HeldPuzzle]) -> None:
+        """Takes back the kept jobs of these puzzles; those that had not finished are solved again."""
+        for old in self._kept.jobs() if self._kept is not None else ():
+            puzzle = held.get(old.puzzle)
+            job = Job(
+                old.puzzle, puzzle, old.options, old.number, True, old.id, patience=self._limits.unwatched_seconds
+            )
+            self._jobs[job.id] = job
+            if old.state in FINISHED:
+                job.held, job.energy, job.stage = None, old.energy, old.stage
+                job.end(old.state, old.reason, old.shown)
+                job.seconds, job.fraction = old.seconds, old.fraction
+            elif puzzle is None:
+                job.end("failed", "The server was started anew and its puzzle is not there any more.")
+            else:
+                puzzle.jobs += 1
+                self._pool.submit(self._run, job)
+
+    def check_room(self) -> None:
+        """Refusal 429 when too many wait already."""
+        open_jobs = sum(not other.finished for other in list(self._jobs.values()))
+        if open_jobs >= self._limits.running_jobs + self._limits.waiting_jobs:
+            raise Refusal(
+                429,
+                f"{open_jobs} puzzles are being solved or wait for it, which is as many as are taken at a time:"
+                " try again in a moment.",
+                retry_after=5,
+            )
+
+    def start(self, held: HeldPuzzle, options: SolveOptions, *, keep: bool = True) -> Job:
+        """Queues a solve; Refusal 429 when too many wait already. Without `keep` it is gone after a restart."""
         with self._lock:
-            open_jobs = sum(not other.finished for other in self._jobs.values())
-            if open_jobs >= self._limits.running_jobs + self._limits.waiting_jobs:
-                raise Refusal(
-                    429,
-                    f"{open_jobs} puzzles are being solved or wait for it, which is as many as are taken at a time:"
-                    " try again in a moment.",
-                    retry_after=5,
-                )
-            finished = [name for name, other in self._jobs.items() if other.finished]
-            for name in finished[: max(0, len(finished) - KEPT)]:
-                del self._jobs[name]
+            self.check_room()
+            number = 1 + max((other.number for other in self._jobs.values()), default=0)
+            kept = keep and self._kept is not None
+            job = Job(held.id, held, options, number, kept, patience=self._limits.unwatched_seconds)
+            self._write(job)
+            for name in [name for name, other in self._jobs.items() if other.finished][:-KEPT]:
+                self._forget(name)
             self._jobs[job.id] = job
             held.jobs += 1
         self._pool.submit(self._run, job)
         return job
+
+    def drop(self, job: Job) -> None:
+        """Forgets a job that nobody can ask for."""
+        with self._lock:
+            self._forget(job.id)
+
+    def _forget(self, name: str) -> None:
+        if self._jobs.pop(name).kept and self._kept is not None:
+            self._kept.drop_job(name)
+
+    def _write(self, job: Job) -> None:
+        """Keeps a job's state on the disk."""
+        if job.kept and self._kept is not None:
+            told = job.model().model_dump()
+            self._kept.put_job(KeptJob(**told, number=job.number, options=job.options))
 
     def get(self, name: str) -> Job:
         """The job of this id; Refusal 404 when there is none."""
@@ -161,8 +213,12 @@ class Jobs:
     def cancel(self, job: Job) -> None:
         """Stops a job. One that has something to show ends with it; one that is still waiting or measuring ends now."""
         job.cancelled = True
-        if job.shown is None:
-            job.end("cancelled", "It was cancelled before there was anything to show.")
+        with self._lock:
+            waiting = job.state == "waiting"
+            if job.shown is None:
+                job.end("cancelled", "It was cancelled before there was anything to show.")
+        if waiting:
+            self._done(job)
 
     def cancel_all(self, held: HeldPuzzle) -> None:
         """Stops the jobs of a puzzle."""
@@ -171,20 +227,24 @@ class Jobs:
                 self.cancel(job)
 
     def close(self) -> None:
-        """Stops everything."""
+        """Stops everything; kept jobs that have not finished go on when the server is started again."""
+        self._closing = True
         for job in list(self._jobs.values()):
             job.cancelled = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, job: Job) -> None:
         try:
-            if job.forgotten:
-                job.end("cancelled", "It was cancelled: nobody waited for it.")
-            if not job.finished:
-                job.begun = time.monotonic()
-                job.state = "running"
-                job.version += 1
-                self._solve(job)
+            with self._lock:
+                if job.forgotten:
+                    job.end("cancelled", "It was cancelled: nobody waited for it.")
+                held = None if job.finished else job.held
+                if held is not None:
+                    job.begun = time.monotonic()
+                    job.state = "running"
+                    job.version += 1
+            if held is not None:
+                self._solve(job, held)
         except JigsyncError as error:
             job.end("failed", str(error))
         except MemoryError:
@@ -193,10 +253,23 @@ class Jobs:
             log.exception("A job failed.")
             job.end("failed", "Something went wrong in the solver; the server's terminal shows what.")
         finally:
-            with self._lock:
-                job.held.jobs -= 1
+            self._done(job)
 
-    def _solve(self, job: Job) -> None:
+    def _done(self, job: Job) -> None:
+        """Lets go of the puzzle and keeps the answer, once."""
+        with self._lock:
+            held, job.held, job.drawn = job.held, None, None
+            if held is None:
+                return
+            held.jobs -= 1
+            if self._closing or job.id not in self._jobs:
+                return
+            try:
+                self._write(job)
+            except JigsyncError as error:  # it is solved again after a restart, and can be asked for until then
+                log.warning("jigsync: The answer of a job is not kept: %s", error)
+
+    def _solve(self, job: Job, held: HeldPuzzle) -> None:
         options = job.options
         limit = self._limits.solve_seconds
         keywords: dict[str, Any] = {
@@ -207,11 +280,11 @@ class Jobs:
             "seed": options.seed,
             "time_limit": limit if options.time_limit is None else min(options.time_limit, limit),
         }
-        solution = jigsync.solve(job.held.puzzle, options.solver, measurer=job.held, progress=job.watch, **keywords)
+        solution = jigsync.solve(held.puzzle, options.solver, measurer=held, progress=job.watch, **keywords)
         job.energy = solution.energy
         if not solution:
             job.end("cancelled" if job.cancelled or job.forgotten else "failed", solution.reason)
         elif job.cancelled or job.forgotten:
-            job.end("cancelled", "It was stopped; this is the best so far.", shown(solution, job.held))
+            job.end("cancelled", "It was stopped; this is the best so far.", shown(solution, held))
         else:
-            job.end("done", solution.reason, shown(solution, job.held))
+            job.end("done", solution.reason, shown(solution, held))

@@ -19,6 +19,7 @@ class Limits:
         fragments: of a puzzle.
         files: in an upload or a zip file.
         running_jobs, waiting_jobs: puzzles that are solved at the same time, and that wait for that.
+        open_requests: requests and streams of progress that are not answered to the end.
         busy_requests: uploads, cuts and drawings that are worked on or wait.
         puzzles, held_pixels: kept at the same time; what was not used for `idle_seconds` makes room.
         solve_seconds: longest solve.
@@ -34,6 +35,7 @@ class Limits:
     files: int = 2000
     running_jobs: int = 2
     waiting_jobs: int = 8
+    open_requests: int = 256
     busy_requests: int = 128
     puzzles: int = 128
     held_pixels: int = 300_000_000

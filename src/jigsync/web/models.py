@@ -149,6 +149,23 @@ class JobModel(Model):
     shown: Shown | None = Field(None, description="the best placement so far, and at the end the solution")
 
 
+class KeptPuzzle(Model):
+    """kept.json, beside a puzzle that the server keeps on the disk."""
+
+    format: Literal["jigsync-kept-puzzle/1"] = "jigsync-kept-puzzle/1"
+    name: str
+    notes: list[str] = []
+    skews: dict[str, float | None] | None = None
+
+
+class KeptJob(JobModel):
+    """A job that the server keeps on the disk; `number` is its place in the order they were asked for."""
+
+    format: Literal["jigsync-kept-job/1"] = "jigsync-kept-job/1"
+    number: int
+    options: SolveOptions
+
+
 class TurnRequest(Model):
     """A further global turn."""
 

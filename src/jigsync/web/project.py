@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -59,9 +60,14 @@ def check_step(step: Step, puzzle: Puzzle) -> Solution | None:
 
 def project_bytes(puzzle: Puzzle, project: ProjectModel) -> bytes:
     """The project file."""
+    return zip_bytes({**puzzle_members(puzzle), PROJECT_FILE: json_bytes(plain(project))})
+
+
+def zip_bytes(members: Mapping[str, bytes]) -> bytes:
+    """A zip of a puzzle folder's files and whatever goes with them."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:  # PNG is packed already
-        for name, data in {**puzzle_members(puzzle), PROJECT_FILE: json_bytes(plain(project))}.items():
+        for name, data in members.items():
             archive.writestr(zipfile.ZipInfo(name), data)  # without a date: the same state gives the same bytes
     return buffer.getvalue()
 

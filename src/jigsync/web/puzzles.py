@@ -28,7 +28,7 @@ from jigsync.web.bench import Bench, Workbench
 from jigsync.web.limits import Refusal, plenty
 from jigsync.web.models import About, CutOptionsModel, FragmentModel, PictureModel, PuzzleModel
 from jigsync.web.store import HeldPicture, HeldPuzzle
-from jigsync.web.uploads import Kind, Received, receive
+from jigsync.web.uploads import Kind, receive
 
 
 class _Upload(Request):
@@ -78,22 +78,18 @@ def read_uploads(files: list[UploadFile]) -> list[tuple[str, bytes]]:
     return [(file.filename or "fragments", file.file.read()) for file in files]
 
 
-async def take_upload(bench: Workbench, files: list[UploadFile], kind: Kind) -> HeldPuzzle:
-    """Uploads -> a puzzle that is held."""
-
-    def task() -> Received:
-        sent = read_uploads(files)
-        name = readable(sent[0][0].rsplit("/", 1)[-1].rsplit(".", 1)[0], 60) if len(sent) == 1 else ""
-        return receive(entries_of(sent, bench.limits), kind, bench.limits, bench.room, name)
-
-    got = await bench.work(task)
-    return bench.puzzles.add(HeldPuzzle(got.puzzle, got.notes, got.skews, got.project))
+def take_upload(bench: Workbench, files: list[UploadFile], kind: Kind) -> HeldPuzzle:
+    """Uploads -> a puzzle, not held yet; for workers."""
+    sent = read_uploads(files)
+    name = readable(sent[0][0].rsplit("/", 1)[-1].rsplit(".", 1)[0], 60) if len(sent) == 1 else ""
+    got = receive(entries_of(sent, bench.limits), kind, bench.limits, bench.room, name)
+    return HeldPuzzle(got.puzzle, got.notes, got.skews, got.project)
 
 
 @router.post("/api/puzzles", status_code=201)
 async def upload_puzzle(bench: Bench, files: Files, kind: Annotated[Kind, Form()] = "auto") -> PuzzleModel:
     """Takes fragments: pictures, a puzzle folder's files, a zip of either, a project file, or one scan."""
-    return describe(await take_upload(bench, files, kind))
+    return describe(await bench.work(lambda: bench.hold(take_upload(bench, files, kind))))
 
 
 @router.get("/api/puzzles/{puzzle}")
@@ -147,9 +143,9 @@ async def cut(bench: Bench, options: CutOptionsModel) -> PuzzleModel:
 
     def task() -> HeldPuzzle:
         puzzle, _ = cut_picture(picture.rgb, _cut_options(options, cell), options.seed, picture.sha256, picture.name)
-        return HeldPuzzle(replace(puzzle, name=picture.name))
+        return bench.hold(HeldPuzzle(replace(puzzle, name=picture.name)))
 
-    return describe(bench.puzzles.add(await bench.work(task)))
+    return describe(await bench.work(task))
 
 
 @router.post(

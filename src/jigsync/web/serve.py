@@ -7,6 +7,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Iterable
+from pathlib import Path
 
 import typer
 
@@ -15,7 +16,15 @@ from jigsync.io.files import reason_of
 from jigsync.web.limits import Limits
 
 
-def run(host: str, port: int, limits: Limits, *, open_page: bool = False, allowed: Iterable[str] = ()) -> None:
+def run(
+    host: str,
+    port: int,
+    limits: Limits,
+    *,
+    open_page: bool = False,
+    allowed: Iterable[str] = (),
+    keep: Path | None = None,
+) -> None:
     """Serves the workbench at host:port.
 
     Args:
@@ -23,6 +32,7 @@ def run(host: str, port: int, limits: Limits, *, open_page: bool = False, allowe
         port: 0 takes any free one.
         open_page: open the page in the browser when it is there.
         allowed: names, besides localhost and addresses, by which browsers may call it.
+        keep: a folder for puzzles and jobs, which are there again when it is started anew; None keeps nothing.
     """
     for package in ("fastapi", "uvicorn", "python_multipart"):
         try:
@@ -32,12 +42,14 @@ def run(host: str, port: int, limits: Limits, *, open_page: bool = False, allowe
     import uvicorn
 
     from jigsync.web.app import create_app
+    from jigsync.web.kept import Kept
 
+    kept = None if keep is None else Kept(keep)
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1])
     names = [*allowed] if _is_address(host) else [*allowed, host]
     config = uvicorn.Config(
-        create_app(limits, names),
+        create_app(limits, names, kept),
         log_level="warning",
         access_log=False,
         timeout_keep_alive=20,
@@ -57,6 +69,8 @@ def run(host: str, port: int, limits: Limits, *, open_page: bool = False, allowe
         pass
     finally:
         listening.close()
+        if kept is not None:
+            kept.close()
 
 
 def _listen(host: str, port: int) -> socket.socket:

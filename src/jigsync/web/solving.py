@@ -44,7 +44,8 @@ async def start_job(bench: Bench, puzzle: Id, options: SolveOptions) -> JobModel
     """Starts solving a puzzle. Follow `/api/jobs/{job}/events`, or ask for `/api/jobs/{job}`."""
     held = bench.puzzles.get(puzzle)
     _check(options, held.puzzle.ids)
-    return bench.jobs.start(held, options).model()
+    job = await bench.work(lambda: bench.jobs.start(held, options))
+    return job.model()
 
 
 def _check(options: SolveOptions, ids: tuple[str, ...]) -> None:
@@ -138,10 +139,13 @@ async def solve(
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "options"
         raise OptionError(f"The '{place}' of a solve is not usable: {first['msg']}.") from None
-    held = await take_upload(bench, files, kind)
+    bench.jobs.check_room()  # before anything is decoded
+    held = await bench.work(lambda: take_upload(bench, files, kind))
+    bench.puzzles.add(held)
+    job = None
     try:
         _check(wanted, held.puzzle.ids)
-        job = bench.jobs.start(held, wanted)
+        job = bench.jobs.start(held, wanted, keep=False)
         while not job.finished:
             job.seen = time.monotonic()
             if await request.is_disconnected():
@@ -150,6 +154,8 @@ async def solve(
             await asyncio.sleep(LOOK)
     finally:
         bench.puzzles.drop(held.id)
+        if job is not None and job.finished:
+            bench.jobs.drop(job)
     if job.shown is None or not job.finished:
         raise Refusal(422, job.reason or "It was cancelled.")
     return Response(job.shown.solution.model_dump_json(indent=1), media_type="application/json")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -112,9 +113,11 @@ Kept = TypeVar("Kept", bound=Held)
 class Store(Generic[Kept]):
     """Things by id; safe to use from any thread."""
 
-    def __init__(self, what: str, limits: Limits) -> None:
+    def __init__(self, what: str, limits: Limits, let_go: Callable[[str], None] = lambda _: None) -> None:
+        """`let_go` is told the id of everything that is held no longer."""
         self._what = what
         self._limits = limits
+        self._let_go = let_go
         self._held: dict[str, tuple[Kept, float]] = {}
         self._lock = threading.Lock()
 
@@ -138,7 +141,8 @@ class Store(Generic[Kept]):
     def drop(self, name: str) -> None:
         """Lets a thing go."""
         with self._lock:
-            self._held.pop(name, None)
+            if self._held.pop(name, None) is not None:
+                self._let_go(name)
 
     def __len__(self) -> int:
         return len(self._held)
@@ -157,4 +161,6 @@ class Store(Generic[Kept]):
                 " Close one, or try again in some minutes.",
                 retry_after=60,
             )
-        del self._held[min(free)[1]]
+        _, name = min(free)
+        del self._held[name]
+        self._let_go(name)
