@@ -24,7 +24,7 @@ class Room:
         _remove_abandoned(Path(tempfile.gettempdir()))
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))  # mode 0700
         self.inside = self.path / "uploads"
-        self.inside.mkdir()
+        self.inside.mkdir(mode=0o700)
         # Locked before it has its name, so that nobody finds the lock free in between.
         handle, unnamed = tempfile.mkstemp(dir=self.path)
         self._lock = os.fdopen(handle, "wb")
