@@ -16,6 +16,8 @@ import os
 import platform
 import re
 import socket
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -34,7 +36,9 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 ADDRESS: Final = re.compile(r"([\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})")
-CONNECT_SECONDS: Final = 10.0
+CONNECT_SECONDS = 10.0
+JOIN_SECONDS = 60.0
+"""How long a Ray may take to let us join."""
 STORE_BYTES: Final = 100 * 2**20
 """Object store of a Ray of our own: units and results are a few kilobytes, pictures and shards never go through it."""
 LIBRARIES: Final = ("numpy", "scipy", "Pillow", "opencv-python-headless", "onnxruntime")
@@ -80,7 +84,9 @@ class RayEngine:
                         result: R = ray.get(ref)
                     except gone as error:
                         if attempt >= ATTEMPTS:
-                            raise worker_died(f"the last time Ray said: {_first_line(error)}") from None
+                            raise worker_died(
+                                f"the last time, Ray said: {_first_line(str(error)).rstrip('.')}"
+                            ) from None
                         left.appendleft((unit, attempt + 1))
                         continue
                     except exceptions.RayTaskError as error:
@@ -101,8 +107,8 @@ def ray_engine(address: str | None, workers: int) -> Iterator[RayEngine]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")
     ray = _ray()
-    if address not in (None, "auto"):
-        _reach(str(address))
+    if address is not None:
+        _reach(address)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "jigsync"}
     if address is None:
         cpus = workers or os.cpu_count() or 1
@@ -110,8 +116,7 @@ def ray_engine(address: str | None, workers: int) -> Iterator[RayEngine]:
     try:
         ray.init(address=address or "local", **options)
     except Exception as error:  # ConnectionError, RuntimeError (another version of ray there), its own kinds
-        where = "started here" if address is None else f"joined at '{address}'"
-        raise InputError(f"Ray cannot be {where}: {_first_line(error)}") from None
+        raise _not_joined(address, str(error)) from None
     try:
         yield RayEngine(workers, identity_here())
     finally:
@@ -126,15 +131,39 @@ def _ray() -> Any:
 
 
 def _reach(address: str) -> None:
-    """Does anyone listen there? Ray itself would try for minutes."""
+    """Is there a Ray that lets us join? Where none answers, Ray itself would try for ever: so a child tries first."""
     found = ADDRESS.fullmatch(address)
-    if found is None:
+    if found is None and address != "auto":
         raise OptionError(f"The option --address must be 'auto' or HOST:PORT of a Ray head. Got '{address}' instead.")
-    host, port = found[1].strip("[]"), int(found[2])
+    if found is not None:
+        host, port = found[1].strip("[]"), int(found[2])
+        try:
+            socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            raise InputError(f"No Ray answers at '{address}': {reason_of(error)}.") from None
     try:
-        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise InputError(f"No Ray answers at '{address}': {reason_of(error)}.") from None
+        tried = subprocess.run(
+            [sys.executable, "-c", _JOIN, address], capture_output=True, text=True, timeout=JOIN_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(f"No Ray answers at '{address}' within {JOIN_SECONDS:g} seconds.") from None
+    if tried.returncode:
+        raise _not_joined(address, tried.stdout)
+
+
+_JOIN: Final = """
+import sys, ray
+try:
+    ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
+except Exception as error:
+    print(error)
+    sys.exit(1)
+"""
+
+
+def _not_joined(address: str | None, reason: str) -> InputError:
+    where = "started here" if address is None else f"joined at '{address}'"
+    return InputError(f"Ray cannot be {where}: {_first_line(reason)}")
 
 
 # ---------------------------------------------------------------------------------------------- on the worker
@@ -213,6 +242,6 @@ def _cause(error: Any) -> BaseException:
     return cause
 
 
-def _first_line(error: BaseException) -> str:
-    line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _first_line(text: str) -> str:
+    line = next((line for line in text.splitlines() if line.strip()), "it did not say why")
     return line.strip().rstrip(".") + "."
