@@ -18,6 +18,7 @@ import pytest
 from jigsync.errors import FormatError, ImageError, InputError, OptionError
 from jigsync.io.images import read_rgb, write_png
 from jigsync.io.lease import only_writer
+from jigsync.io.seal import checksum, sealed
 from jigsync.io.shards import read_shard
 from jigsync.puzzle import Grid
 from jigsync.sweep import corpus
@@ -382,20 +383,25 @@ def test_the_report_finds_leaks_losses_and_doubles(images: Path, tmp_path: Path)
     sweep = plan_sweep(images, tmp_path / "out", OPTIONS)
     write_shards(sweep)
     stats = plan_units(sweep)[0].stats
-    entries = json.loads(stats.read_text())
-    stats.write_text(json.dumps([entries[0], entries[0], *entries[2:]]))
+    written = json.loads(stats.read_text())
+    entries = written["puzzles"]
+    stats.write_text(json.dumps(sealed({**written, "puzzles": [entries[0], entries[0], *entries[2:]]})))
     report = corpus_report(sweep.out)
     assert report.missing == (entries[1]["key"],)
     assert report.doubled == (entries[0]["key"],)
     assert not report.sound
-    stats.write_text(json.dumps(entries))
+    stats.write_text(json.dumps(written))
     assert corpus_report(sweep.out).sound
     lines = [row.to_json() for row in sweep.rows]
     lines[0]["split"] = next(name for name in ("train", "val", "test") if name != lines[0]["split"])
     (sweep.out / "manifest.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(FormatError, match=r"manifest\.jsonl' is damaged: it is not the one 'sweep.json' tells of"):
+        corpus_report(sweep.out)
+    head = json.loads((sweep.out / "sweep.json").read_text())
+    (sweep.out / "sweep.json").write_text(json.dumps({**head, "manifest": checksum(lines)}))
     assert corpus_report(sweep.out).images_in_two_splits == (lines[0]["image_sha256"],)
-    stats.write_text('[{"key": "x"}]')
-    with pytest.raises(FormatError, match=r"The key 'fragments' is missing in the '\[0\]' of"):
+    stats.write_text(json.dumps(sealed({**written, "puzzles": [{"key": "x"}]})))
+    with pytest.raises(FormatError, match=r"The key 'fragments' is missing in the 'puzzles\[0\]' of"):
         corpus_report(sweep.out)
 
 

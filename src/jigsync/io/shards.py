@@ -7,6 +7,7 @@ bytes of a shard are a pure function of its samples: no time, no owner, a fixed 
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -39,9 +40,31 @@ _PUZZLE: Final = "puzzle.json"
 _TRUTH: Final = "truth.json"
 
 
-def write_shard(path: StrPath, samples: Iterable[Sample]) -> None:
-    """Writes a shard, atomically, holding one sample in memory at a time."""
-    with atomic_file(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
+class _Hashed:
+    """A file that is written to, and the hash of all that was."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.sha256 = file, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def write_shard(path: StrPath, samples: Iterable[Sample]) -> str:
+    """Writes a shard, atomically, holding one sample in memory at a time; returns the sha256 of its bytes."""
+    with atomic_file(path) as file:
+        hashed: Any = _Hashed(file)
+        _write_tar(hashed, samples)
+    digest: str = hashed.sha256.hexdigest()
+    return digest
+
+
+def _write_tar(file: Any, samples: Iterable[Sample]) -> None:
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for key, puzzle, truth in samples:
             for name, data in _members(key, puzzle, truth):
                 info = tarfile.TarInfo(name)  # mtime, uid and gid are 0, mode is 0644

@@ -6,11 +6,14 @@
 A unit of work is one shard with a fixed list of manifest rows, so the bytes depend neither on the number of workers nor
 on the engine. The shard appears first, whole, and its stats after it: a unit whose stats exist is done. A kill at any
 moment, of the driver, a worker or a whole machine, loses at most the units under way, and running the same command
-again does just those: no puzzle is lost or doubled.
+again does just those: no puzzle is lost or doubled. The stats hold the shard's sha256 and a checksum of themselves: a
+shard in a folder that is not what was written is named and made again.
 """
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -21,8 +24,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import ImageError, InputError, OptionError
-from jigsync.io.files import StrPath, list_names, read_bytes, remove_leftovers, write_json
+from jigsync.errors import FormatError, ImageError, InputError, OptionError
+from jigsync.io.files import StrPath, cannot, list_names, read_bytes, remove_leftovers
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
 from jigsync.io.lease import only_writer
 from jigsync.io.remote import Place, Remote, only_here
@@ -34,8 +37,10 @@ from jigsync.sweep.manifest import Row
 from jigsync.sweep.plan import SHARD_FOLDER, STATS_FOLDER, Progress, Sweep
 from jigsync.sweep.pool import Workers, run_units
 from jigsync.sweep.seeds import SPLITS
-from jigsync.sweep.stats import CanvasStats, PuzzleStats, canvas_stats, puzzle_stats
+from jigsync.sweep.stats import CanvasStats, PuzzleStats, canvas_stats, puzzle_stats, read_stats, write_stats
 from jigsync.truth import Truth
+
+log = logging.getLogger("jigsync.sweep")
 
 PER_SHARD: Final = 64
 """Puzzles in a shard: some 20 MB at 3 x 3, small enough that a kill costs seconds."""
@@ -96,7 +101,7 @@ def write_shards(sweep: Sweep, *, workers: Workers = 1, progress: Progress | Non
     units = plan_units(sweep)
     with only_writer(sweep.out):
         _remove_leftovers(sweep.out)
-        there = {unit.name for unit in finished(units)}
+        there = {unit.name for unit in _whole(finished(units), progress)}
         todo = [unit for unit in units if unit.name not in there]
         done = len(sweep.rows) - sum(len(unit.rows) for unit in todo)
         for unit, _ in run_units(write_unit, todo, workers):
@@ -106,6 +111,33 @@ def write_shards(sweep: Sweep, *, workers: Workers = 1, progress: Progress | Non
                 progress("puzzles cut", done, len(sweep.rows))
         _remove_leftovers(sweep.out)  # of workers that died on the way
     return len(units)
+
+
+def _whole(units: Sequence[Unit], progress: Progress | None) -> list[Unit]:
+    """Those that are as they were written, the others named. Stores at a URL check their objects themselves."""
+    found = []
+    for number, unit in enumerate(units, start=1):
+        try:
+            if not isinstance(unit.out, Remote):
+                check_unit(unit)
+            found.append(unit)
+        except InputError as error:
+            log.warning("jigsync: %s It is made again.", error)
+        if progress:
+            progress("shards checked", number, len(units))
+    return found
+
+
+def check_unit(unit: Unit) -> None:
+    """InputError, naming the file, when a shard in a folder or its stats are not what was written."""
+    digest, _ = read_stats(unit.stats)
+    try:
+        with open(unit.shard, "rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise cannot("read", unit.shard, error) from None
+    if found != digest:
+        raise FormatError(f"The shard '{unit.shard}' is damaged: its sha256 is not the one in '{unit.stats.name}'.")
 
 
 def _remove_leftovers(out: Place) -> None:
@@ -137,8 +169,8 @@ def write_unit(unit: Unit) -> None:
             counted.append(stats)
             yield stats.key, puzzle, truth
 
-    write_shard(unit.shard, samples())
-    write_json(unit.stats, [stats.to_json() for stats in counted])
+    digest = write_shard(unit.shard, samples())
+    write_stats(unit.stats, digest, counted)
 
 
 def regenerate(images: StrPath, rows: Sequence[Row]) -> Iterator[tuple[PuzzleStats, Puzzle, Truth]]:

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jigsync.errors import InputError, JigsyncError, OptionError, bad_value
+from jigsync.errors import FormatError, InputError, JigsyncError, OptionError, bad_value
 from jigsync.io.files import StrPath, list_names, read_bytes, read_json, write_json
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, list_images, read_rgb
 from jigsync.io.lease import LOCK_FILE, only_writer
 from jigsync.io.remote import Place, Remote, place
 from jigsync.io.schema import Node
+from jigsync.io.seal import checksum
 from jigsync.puzzle import Grid
 from jigsync.sweep.canvas import make_canvas
 from jigsync.sweep.manifest import MANIFEST_FILE, Row, plan_rows, read_manifest, write_manifest
@@ -133,7 +134,10 @@ def _planned(
     )
     write_manifest(target / MANIFEST_FILE, rows)
     # Last, because its presence says that the manifest is whole.
-    write_json(target / SWEEP_FILE, {**request, "skipped": [[entry.image, entry.reason] for entry in skipped]})
+    skips = [[entry.image, entry.reason] for entry in skipped]
+    write_json(
+        target / SWEEP_FILE, {**request, "skipped": skips, "manifest": checksum([row.to_json() for row in rows])}
+    )
     return Sweep(target, _folder(source), tuple(rows), tuple(skipped))
 
 
@@ -150,7 +154,13 @@ def load_sweep(out: StrPath) -> Sweep:
     pairs = (entry.entries(2) for entry in root.key("skipped").entries())
     skipped = tuple(Skipped(image.text(), reason.text()) for image, reason in pairs)
     rows = read_manifest(target / MANIFEST_FILE)
+    if root.has("manifest") and root.key("manifest").value != _checksum(rows):
+        raise FormatError(f"The file '{target / MANIFEST_FILE}' is damaged: it is not the one '{SWEEP_FILE}' tells of.")
     return Sweep(target, Path(root.key("images").text()), tuple(rows), skipped)
+
+
+def _checksum(rows: Sequence[Row]) -> str:
+    return checksum([row.to_json() for row in rows])
 
 
 def _check_out(target: Place, request: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ the manifest that is cut again. Counts and splits always come from the whole man
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jigsync.errors import bad_value
-from jigsync.io.files import StrPath, read_json
-from jigsync.io.schema import Node
+from jigsync.io.files import StrPath
 from jigsync.sweep.corpus import finished, plan_units, regenerate
 from jigsync.sweep.manifest import Row
 from jigsync.sweep.plan import Sweep, load_sweep
 from jigsync.sweep.seeds import SPLITS, split_of
-from jigsync.sweep.stats import PuzzleStats
+from jigsync.sweep.stats import PuzzleStats, read_stats
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -104,7 +102,7 @@ def corpus_report(out: StrPath, *, sample: int = 100) -> Report:
     units = plan_units(sweep)
     done = finished(units)
     expected = [row.key for unit in done for row in unit.rows]
-    stats = [entry for unit in done for entry in _read_stats(unit.stats)] if done else list(_sampled(sweep, sample))
+    stats = [entry for unit in done for entry in read_stats(unit.stats)[1]] if done else list(_sampled(sweep, sample))
     counted = Counter(entry.key for entry in stats)
     return Report(
         source="shards" if done else "sample",
@@ -147,10 +145,6 @@ def report_table(report: Report) -> Table:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f} %"
-
-
-def _read_stats(path: os.PathLike[str]) -> list[PuzzleStats]:
-    return [PuzzleStats.from_json(node) for node in Node(read_json(path), os.fspath(path)).entries()]
 
 
 def _sampled(sweep: Sweep, sample: int) -> Iterator[PuzzleStats]:

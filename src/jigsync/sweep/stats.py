@@ -6,16 +6,21 @@ a blank fragment. The paper's crop defect shows here: it halved the mean gradien
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.io.files import StrPath, read_json, write_json
 from jigsync.io.schema import Node
+from jigsync.io.seal import check_seal, sealed
 from jigsync.puzzle import Grid
 from jigsync.truth import Truth
 
+FORMAT: Final = "jigsync-shard-stats/1"
 BLANK_DEVIATION: Final = 3.0
 """A cell whose grey values (0..255) have a smaller standard deviation is blank."""
 
@@ -55,6 +60,20 @@ class PuzzleStats:
             node.key("gradient").number(0.0, 255.0),
             flagged.value,
         )
+
+
+def write_stats(path: StrPath, shard_sha256: str, counted: Sequence[PuzzleStats]) -> None:
+    """The file beside a shard: its hash and what is in it, sealed."""
+    puzzles = [entry.to_json() for entry in counted]
+    write_json(path, sealed({"format": FORMAT, "shard_sha256": shard_sha256, "puzzles": puzzles}))
+
+
+def read_stats(path: StrPath) -> tuple[str, list[PuzzleStats]]:
+    """(the shard's sha256, its puzzles) of a stats file; FormatError when it is not what was written."""
+    node = Node(read_json(path), os.fspath(path))
+    node.format(FORMAT)
+    check_seal(node.object(), node.file)
+    return node.key("shard_sha256").text(), [PuzzleStats.from_json(entry) for entry in node.key("puzzles").entries()]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@
     RUN/claims/<puzzle>.lock                         held by the process that works on it
 
 <puzzle> ends in a hash of all that the puzzle depends on, <key> is one of all that the prediction depends on, so a
-changed configuration has another name and finds nothing. Files are whole or absent. A claim is a lock that falls with
-its process, however it ends; it saves double work and nothing rests on it, for two that work on the same puzzle write
-the same file. RUN may be a URL; there nothing can be claimed, and two runs on one RUN would do the same work.
+changed configuration has another name and finds nothing. Files are whole or absent and hold a checksum. A claim is a
+lock that falls with its process, however it ends; it saves double work and nothing rests on it, for two that work on
+the same puzzle write the same file. RUN may be a URL; there nothing can be claimed, and two runs on one RUN would do
+the same work.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from jigsync.errors import FormatError, InputError, OptionError, bad_value
-from jigsync.io.files import read_jsonl, write_jsonl
+from jigsync.io.files import read_json, read_jsonl, write_json, write_jsonl
 from jigsync.io.remote import Place, Remote
 from jigsync.io.schema import Node
+from jigsync.io.seal import SEAL, check_seal, checksum, sealed
 from jigsync.io.solution_file import parse_solution, solution_json
-from jigsync.io.truth_file import load_truth, save_truth
+from jigsync.io.truth_file import parse_truth, truth_json
 from jigsync.placement import Solution
 from jigsync.study.evaluate.fingerprint import digest, method_identity, takes_weights
 from jigsync.study.evaluate.spec import Method, Spec
@@ -38,6 +40,7 @@ REQUEST_FILE: Final = "eval.json"
 PUZZLES_FILE: Final = "puzzles.jsonl"
 PREDICTIONS: Final = "predictions"
 KEY_DIGITS: Final = 24
+AGAIN: Final = "delete it and run the evaluation again to have it made anew"
 
 Outcome = Literal["answered", "refused", "crashed"]
 """refused: the solver does not take such puzzles; crashed: a defect, counted as a failed answer."""
@@ -121,8 +124,8 @@ class Cache:
         return self.root / "truths" / f"{spec.name}.json"
 
     def has(self, spec: Spec, method: Method, config: Config) -> bool:
-        """Is there a prediction?"""
-        return self.path(spec, method, config).is_file()
+        """Is there a prediction, and the truth to score it by?"""
+        return self.path(spec, method, config).is_file() and self.truth_path(spec).is_file()
 
     def lacking(self, specs: Sequence[Spec], config: Config) -> list[Spec]:
         """Those of which a prediction is missing; at a URL by one listing instead of a question each."""
@@ -152,8 +155,9 @@ class Cache:
             "fragments": len(fragments),
             "method": {**config.methods[method], "known_grid": config.known_grid, "time_limit": config.time_limit},
         }
-        rows = ({"id": name, **placed} for name, placed in fragments.items())
-        write_jsonl(self.path(spec, method, config), [about, *rows])
+        rows = [{"id": name, **placed} for name, placed in fragments.items()]
+        seal = {SEAL: checksum([about, *rows])}
+        write_jsonl(self.path(spec, method, config), [{**about, **seal}, *rows])
 
     def read(self, spec: Spec, method: Method, config: Config) -> Prediction | None:
         """A prediction, or None when there is none yet."""
@@ -163,6 +167,9 @@ class Cache:
         about, *rows = read_jsonl(path) or [{}]
         head = Node(about, os.fspath(path))
         head.format(FORMAT)
+        seal = about.pop(SEAL, None)  # predictions from before there were checksums have none
+        if seal is not None and seal != checksum([about, *rows]):
+            raise FormatError(f"The file '{path}' is damaged: it is not what its own checksum says; {AGAIN}.")
         outcome = head.key("outcome")
         if outcome.value not in get_args(Outcome):
             raise outcome.refuse(f"one of {', '.join(get_args(Outcome))}")
@@ -179,11 +186,15 @@ class Cache:
     def write_truth(self, spec: Spec, truth: Truth) -> None:
         """Keeps a puzzle's truth."""
         if not self.truth_path(spec).is_file():
-            save_truth(self.truth_path(spec), truth)
+            write_json(self.truth_path(spec), sealed(truth_json(truth)))
 
     def read_truth(self, spec: Spec) -> Truth:
         """A puzzle's truth."""
-        return load_truth(self.truth_path(spec))
+        path = self.truth_path(spec)
+        node = Node(read_json(path), os.fspath(path))
+        if SEAL in node.object():
+            check_seal(node.object(), node.file)
+        return parse_truth(node)
 
     @contextmanager
     def claimed(self, spec: Spec) -> Iterator[bool]:

@@ -11,6 +11,7 @@ from jigsync.errors import FormatError, InputError, OptionError
 from jigsync.io.files import list_names, read_json, read_jsonl, write_bytes, write_json, write_jsonl
 from jigsync.io.remote import Place
 from jigsync.io.schema import Node
+from jigsync.io.seal import checksum
 from jigsync.study.evaluate.cache import PUZZLES_FILE, REQUEST_FILE, Cache, Config
 from jigsync.study.evaluate.scores import Scored, score_cache
 from jigsync.study.evaluate.spec import Method, Spec
@@ -77,11 +78,12 @@ def check_folder(root: Place) -> None:
 def begin(root: Place, specs: Sequence[Spec], config: Config, seed: int) -> None:
     """Writes down what is evaluated; predictions of an earlier request stay."""
     check_folder(root)
-    write_jsonl(root / PUZZLES_FILE, (spec.to_json() for spec in specs))
+    rows = [spec.to_json() for spec in specs]
+    write_jsonl(root / PUZZLES_FILE, rows)
     # Last, because its presence says that the list of puzzles is whole.
     methods = [dict(identity) for identity in config.methods.values()]
     asked = {"known_grid": config.known_grid, "time_limit": config.time_limit, "seed": seed}
-    write_json(root / REQUEST_FILE, {"format": FORMAT, **asked, "methods": methods})
+    write_json(root / REQUEST_FILE, {"format": FORMAT, **asked, "methods": methods, "puzzles": checksum(rows)})
 
 
 def reopen(root: Place) -> tuple[list[Spec], Config, int]:
@@ -97,8 +99,11 @@ def reopen(root: Place) -> tuple[list[Spec], Config, int]:
     }
     limit = head.key("time_limit").optional()
     config = Config(methods, bool(head.key("known_grid").value), None if limit is None else limit.number(0.0, 1e9))
+    rows = read_jsonl(root / PUZZLES_FILE)
+    if head.has("puzzles") and head.key("puzzles").value != checksum(rows):
+        raise FormatError(f"The file '{root / PUZZLES_FILE}' is damaged: it is not the one '{REQUEST_FILE}' tells of.")
     try:
-        specs = [Spec.from_json(row) for row in read_jsonl(root / PUZZLES_FILE)]
+        specs = [Spec.from_json(row) for row in rows]
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"The file '{root / PUZZLES_FILE}' is not a list of puzzles: {error!r}.") from None
     return specs, config, head.key("seed").integer(0, 2**63 - 1)
