@@ -45,4 +45,6 @@ class MissingExtraError(JigsyncError):
 
 def bad_value(name: str, owner: str, allowed: str, got: object) -> OptionError:
     """The one way an out-of-range option is worded."""
-    return OptionError(f"The '{name}' of {owner} must be {allowed}. Got {got!r} instead.")
+    shown = repr(got)
+    shown = shown if len(shown) <= 200 else shown[:197] + "..."
+    return OptionError(f"The '{name}' of {owner} must be {allowed}. Got {shown} instead.")

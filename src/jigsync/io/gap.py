@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from jigsync.errors import FormatError, InputError, MissingExtraError, bad_value
 from jigsync.io.files import StrPath, reason_of
+from jigsync.io.images import MAX_PIXELS
 from jigsync.io.puzzle_folder import premultiply
 from jigsync.placement import Placed
 from jigsync.puzzle import Fragments, Grid, Puzzle
@@ -27,6 +29,14 @@ from jigsync.truth import Truth
 Split = Literal["train", "val", "test"]
 SPLITS: Final[tuple[Split, ...]] = get_args(Split)
 CELL: Final = 128
+MAX_SIDE: Final = math.isqrt(MAX_PIXELS) // CELL
+"""Largest n: what a puzzle claims to hold is read into memory at once."""
+MAX_PUZZLES: Final = 1_000_000
+MAX_CHUNK: Final = 4 * MAX_PIXELS
+"""Largest chunk that is unpacked, in bytes."""
+
+_BROKEN: Final = (OSError, RuntimeError, ValueError, TypeError, KeyError, OverflowError, MemoryError)
+"""What h5py raises for files that are damaged or lie."""
 
 
 class GapSplit:
@@ -46,8 +56,10 @@ class GapSplit:
             self._puzzles = self._open("puzzles.h5", "puzzles")
             self._labels = self._open("labels_indices.h5", "labels")
             self.grid = self._check()
-        except BaseException:
+        except BaseException as error:
             self.close()
+            if isinstance(error, _BROKEN):
+                raise FormatError(f"The GAP folder '{self.folder}' is broken: {reason_of(error)}.") from None
             raise
 
     def __len__(self) -> int:
@@ -59,7 +71,7 @@ class GapSplit:
         try:
             pixels = self._puzzles[index]
             slots = [int(slot) for slot in self._labels[index]]
-        except (OSError, RuntimeError) as error:
+        except _BROKEN as error:
             raise FormatError(f"Puzzle {index} of '{self.folder}' cannot be read: {reason_of(error)}.") from None
         if sorted(slots) != list(range(self.grid.size)):
             raise FormatError(
@@ -98,13 +110,16 @@ class GapSplit:
             raise InputError(f"The GAP folder '{self.folder}' must hold '{name}'. It holds {_listing(self.folder)}.")
         try:
             file = h5py.File(path, "r")
-        except OSError as error:
+        except _BROKEN as error:
             raise FormatError(f"The file '{path}' is not an HDF5 file: {reason_of(error)}.") from None
         self._files.append(file)
-        if not isinstance(file.get(dataset), h5py.Dataset):
-            found = ", ".join(repr(key) for key in file) or "nothing"
-            raise FormatError(f"The file '{path}' must hold the dataset '{dataset}'. It holds {found}.")
-        return file[dataset]
+        linked = file.get(dataset, getlink=True)
+        found = file.get(dataset) if isinstance(linked, h5py.HardLink) else None
+        if not isinstance(found, h5py.Dataset):
+            held = ", ".join(repr(name[:60]) for name in islice(file, 10)) or "nothing"
+            raise FormatError(f"The file '{path}' must hold the dataset '{dataset}'. It holds {held}.")
+        _check_storage(found, path)
+        return found
 
     def _check(self) -> Grid:
         """The grid, after the shapes and types of both datasets were checked."""
@@ -112,15 +127,32 @@ class GapSplit:
         side = math.isqrt(shape[1]) if len(shape) == 5 else 0
         if shape[1:] != (side * side, CELL, CELL, 4) or side < 1 or dtype != np.uint8:
             raise FormatError(
-                f"The 'puzzles' of '{self.folder}' must be (N, n * n, {CELL}, {CELL}, 4) uint8. Got {shape} {dtype}."
+                f"The 'puzzles' of '{self.folder}' must be (N, n * n, {CELL}, {CELL}, 4) uint8."
+                f" Got {shape} {str(dtype)[:60]}."
+            )
+        if shape[0] > MAX_PUZZLES or side > MAX_SIDE:
+            raise FormatError(
+                f"The 'puzzles' of '{self.folder}' must be at most {MAX_PUZZLES:,} of at most {MAX_SIDE} x {MAX_SIDE}"
+                f" fragments. Got {shape[0]:,} of {side} x {side}."
             )
         shape, dtype = self._labels.shape, self._labels.dtype
         if shape != self._puzzles.shape[:2] or not np.issubdtype(dtype, np.integer):
             raise FormatError(
                 f"The 'labels' of '{self.folder}' must be {self._puzzles.shape[:2]} integers, the slot of every"
-                f" fragment. Got {shape} {dtype}."
+                f" fragment. Got {shape} {str(dtype)[:60]}."
             )
         return Grid(side, side)
+
+
+def _check_storage(dataset: Any, path: Path) -> None:
+    """Refuses data that lies in other files, and chunks too large to be unpacked at once."""
+    if dataset.external or dataset.is_virtual:
+        raise FormatError(f"The dataset '{dataset.name}' of '{path}' must lie in this file. It points to other files.")
+    size = math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
+    if size > MAX_CHUNK:
+        raise FormatError(
+            f"The dataset '{dataset.name}' of '{path}' must have chunks of at most {MAX_CHUNK:,} bytes. Got {size:,}."
+        )
 
 
 def _listing(folder: StrPath) -> str:

@@ -209,6 +209,6 @@ def evenly_spaced(pictures: list[Path], most: int) -> list[Path]:
 
 
 def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
-    """Sorts runs of digits by their value, the rest as text."""
-    runs = re.split(r"([0-9]+)", name.lower())
+    """Sorts runs of digits by their value, the rest as text; a run of more than 18 digits counts as several."""
+    runs = re.split(r"([0-9]{1,18})", name.lower())
     return [(int(run), "") if k % 2 else (-1, run) for k, run in enumerate(runs)], name

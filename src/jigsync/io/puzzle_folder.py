@@ -73,6 +73,8 @@ def _load(head: Path) -> Puzzle:
         picture = head.parent / file
         if not picture.resolve().is_relative_to(head.parent.resolve()):
             raise InputError(f"The file '{file}' of '{head}' must lie inside the puzzle's folder. It leads outside.")
+        if picture.exists() and not picture.is_file():  # a pipe would be waited for
+            raise InputError(f"The file '{file}' of '{head}' must be a plain file. It is something else.")
         pixels.append(check_container(read_rgba(picture), container, name, os.fspath(head)))
     return Puzzle(Fragments(tuple(files), tuple(pixels)), cell, container, _name_of(head.parent))
 
@@ -84,6 +86,7 @@ def parse_puzzle_json(root: Node) -> tuple[int | None, int | None, dict[str, str
         node.integer(1, MAX_CELL) if (node := root.key(key).optional()) else None for key in ("cell", "container")
     )
     files: dict[str, str] = {}
+    taken: set[str] = set()
     for entry in root.key("fragments").entries():
         name, node = entry.key("id").fragment_id(), entry.key("file")
         file = node.text()
@@ -92,9 +95,10 @@ def parse_puzzle_json(root: Node) -> tuple[int | None, int | None, dict[str, str
             raise node.refuse("a file inside the puzzle's folder")
         if name in files:
             raise entry.key("id").refuse("unique")
-        if file in files.values():
+        if file in taken:
             raise node.refuse("unique")
         files[name] = file
+        taken.add(file)
     if not files:
         raise root.key("fragments").refuse("a list of at least one fragment")
     return cell, container, files
@@ -139,17 +143,19 @@ def premultiply(rgba: NDArray[np.uint8]) -> Pixels:
 
 def _ids_of(stems: list[str]) -> list[str]:
     """File stems as unique ids: other characters become '-', a repeated one gets a number."""
-    ids: list[str] = []
+    ids: dict[str, None] = {}
+    last: dict[str, int] = {}
     for stem in stems:
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).lstrip("._-")[:56] or "fragment"
-        number = 1
+        number = last.get(base, 1)
         name = base
         while name in ids:
             number += 1
             name = f"{base}-{number}"
         assert FRAGMENT_ID.fullmatch(name)
-        ids.append(name)
-    return ids
+        last[base] = number
+        ids[name] = None
+    return list(ids)
 
 
 def _name_of(folder: Path) -> str:

@@ -73,7 +73,8 @@ class ContinuousModel:
 
     def angles(self, features: NDArray[Any]) -> Floats:
         """The likeliest angle in [0, 360). Shapes: (M, 4, F + HEADS) -> (M,)."""
-        z, vectors = self._session.run(["z", "vectors"], {"features": features.astype(np.float32)})
+        wanted = {"z": (len(features), z4.ORDER), "vectors": (len(features), z4.ORDER, 2)}
+        z, vectors = self._session.run(wanted, {"features": features.astype(np.float32)})
         grid = np.tile(np.arange(STEPS) * (360.0 / STEPS), (len(z), 1))
         return np.asarray(grid[0][log_density(z, vectors, grid).argmax(axis=1)])
 

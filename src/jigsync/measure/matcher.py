@@ -8,6 +8,7 @@ one after the other, and gives `left` and `right` (S, E) and `none` (S,).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.errors import FormatError
 from jigsync.measure.strips import VERSION
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
@@ -23,6 +25,7 @@ from jigsync.measure.weights import weights_sha256 as shipped_sha256
 Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-matcher/2"
 SHIPPED: Final = "matcher.onnx"
+OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"left": (None,), "right": (None,), "none": ()}
 SIDES_AT_ONCE: Final = 400
 """Of whole fragments."""
 
@@ -50,15 +53,18 @@ class MatcherModel:
 
     def __init__(self, data: bytes, name: str) -> None:
         """Args: the file's bytes, and how messages call it."""
+        self._name = name
         self._session = open_session(data, name, {"format": FORMAT, "strips": VERSION})
 
     def encode(self, strips: Floats) -> Codes:
         """Codes of prepared strips. Shapes: (S, CHANNELS, ROWS) float32."""
-        parts = [
-            self._session.run(["left", "right", "none"], {"strips": strips[start : start + SIDES_AT_ONCE]})
-            for start in range(0, len(strips), SIDES_AT_ONCE)
-        ]
-        return Codes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        parts = (strips[start : start + SIDES_AT_ONCE] for start in range(0, len(strips), SIDES_AT_ONCE))
+        left, right, none = self._session.run_parts(OUTPUTS, "strips", parts)
+        if left.shape != right.shape:
+            raise FormatError(
+                f"The weights '{self._name}' must give codes of one length. Got {left.shape[1]} and others."
+            )
+        return Codes(left, right, none)
 
     def encode_both_ways(self, strips: Floats) -> Codes:
         """Codes whose S is the mean of the puzzle's and of its mirror image's, whose strips are upside down.

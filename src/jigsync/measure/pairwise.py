@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -26,7 +25,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from jigsync.errors import FormatError, JigsyncError
-from jigsync.io.files import parse_json, read_bytes
+from jigsync.io.files import read_bytes
+from jigsync.io.schema import Node
 from jigsync.measure import vocabulary as v
 from jigsync.measure.contour import read_contours
 from jigsync.measure.described import described
@@ -34,7 +34,7 @@ from jigsync.measure.learned import Learned
 from jigsync.measure.measurements import DENSE_LIMIT, Measurements
 from jigsync.measure.unary import UnaryModel, load_unary, weights_sha256
 from jigsync.measure.views import fragment_views
-from jigsync.measure.weights import LIMIT, open_session, read_weights, weights_path
+from jigsync.measure.weights import LIMIT, open_session, read_card, read_weights, weights_path
 from jigsync.puzzle import Puzzle
 
 Floats = NDArray[np.float64]
@@ -87,8 +87,8 @@ class PairwiseModel:
 
     def logits(self, features: NDArray[Any]) -> NDArray[np.float32]:
         """Shapes: (N, 4, F + HEADS) -> (N, N, 192)."""
-        answer: list[NDArray[np.float32]] = self._session.run(["logits"], {"features": features.astype(np.float32)})
-        return answer[0]
+        n = len(features)
+        return self._session.run({"logits": (n, n, v.RELATIONS)}, {"features": features.astype(np.float32)})[0]
 
 
 def features_of(puzzle: Puzzle, cell: float, encoder: UnaryModel) -> NDArray[np.float16]:
@@ -105,22 +105,16 @@ def load_pairwise(name: str, weights: Path | None = None, encoder: Path | None =
     shipped = f"{name}.onnx"
     data, path = read_weights(shipped, weights)
     card = weights_path(shipped, weights).with_suffix(".json")
-    said: Mapping[str, Any] = parse_json(read_bytes(card, LIMIT), str(card)) if card.exists() else {}
+    said = read_card(card) if card.exists() else {}
     return PairwiseModel(data, path, weights_sha256(encoder), mixing_of(said.get("mixing", {}), path))
 
 
-def mixing_of(stored: Mapping[str, Any], name: str) -> Mixing:
+def mixing_of(stored: Any, name: str) -> Mixing:
     """From a card; FormatError for anything but its numbers."""
     known = asdict(Mixing())
-    for key, value in stored.items():
-        if (
-            key not in known
-            or isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not math.isfinite(value)
-        ):
-            raise FormatError(f"The card of '{name}' has a 'mixing' that is not of numbers {', '.join(known)}.")
-    return Mixing(**stored)
+    if not isinstance(stored, dict) or set(stored) - set(known):
+        raise FormatError(f"The card of '{name}' must have a 'mixing' of numbers {', '.join(known)}.")
+    return Mixing(**{key: Node(value, f"card of {name}", key).number(-1e6, 1e6) for key, value in stored.items()})
 
 
 @dataclass(frozen=True)

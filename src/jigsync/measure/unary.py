@@ -8,6 +8,7 @@ the centre of the cell if that view is upright, `features` (M, F). S is FRAGMENT
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,7 @@ from jigsync.puzzle import Pixels, Puzzle
 Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-unary/1"
 SHIPPED: Final = "unary.onnx"
+OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"z": (), "cells": (3,), "features": (None,)}
 VIEWS_AT_ONCE: Final = 64
 
 
@@ -39,11 +41,8 @@ class UnaryModel:
     def run(self, names: list[str], views: Views) -> list[Floats]:
         """The named outputs, for all views. Shapes: (..., S, S, 3) uint8 -> (M, ...) each."""
         flat = views.reshape(-1, *views.shape[-3:])
-        parts = [
-            self._session.run(names, {"views": prepared(flat[start : start + VIEWS_AT_ONCE])})
-            for start in range(0, len(flat), VIEWS_AT_ONCE)
-        ]
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+        parts = (prepared(flat[start : start + VIEWS_AT_ONCE]) for start in range(0, len(flat), VIEWS_AT_ONCE))
+        return self._session.run_parts({name: OUTPUTS[name] for name in names}, "views", parts)
 
     def score(self, views: Views) -> tuple[Floats, Floats]:
         """Shapes: (..., S, S, 3) uint8 -> z (M,), cells (M, 3)."""

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from jigsync.errors import FormatError, InputError, JigsyncError
-from jigsync.io.files import parse_json, read_bytes
+from jigsync.io.files import read_bytes, read_json
+from jigsync.io.schema import Node
+from jigsync.measure.onnx_check import check_model
+
+Floats = NDArray[np.float32]
 
 LIMIT: Final = 64 * 2**20
 """Largest file of weights that is read, in bytes."""
+MEMORY: Final = 2 << 30
+"""Bytes that all models of a process may take together, beyond what is given to them."""
 THREADS: Final = 2
 
 
@@ -38,15 +48,66 @@ def read_weights(shipped: str, weights: Path | None) -> tuple[bytes, str]:
     data = read_bytes(path, LIMIT)
     card = path.with_suffix(".json")
     if weights is None or card.exists():
-        want = parse_json(read_bytes(card, LIMIT), str(card)).get("sha256")
+        want = read_card(card).get("sha256")
         found = hashlib.sha256(data).hexdigest()
         if want != found:
-            raise InputError(f"The weights '{path}' are not those of their card: sha256 {found}, expected {want}.")
+            raise InputError(
+                f"The weights '{path}' are not those of their card: sha256 {found}, expected {str(want)[:64]}."
+            )
     return data, str(path)
 
 
-def open_session(data: bytes, name: str, metadata: Mapping[str, str]) -> Any:
-    """onnxruntime's session of a model that must say this of itself; JigsyncError without onnxruntime."""
+def read_card(path: Path) -> dict[str, Any]:
+    """What a card says."""
+    return Node(read_json(path), str(path)).object()
+
+
+class Session:
+    """A loaded model whose answers are what they should be, or an error."""
+
+    def __init__(self, session: Any, name: str) -> None:
+        self._session, self._name = session, name
+
+    def run(self, wanted: Mapping[str, tuple[int | None, ...]], feed: Mapping[str, Floats]) -> list[Floats]:
+        """The named outputs; FormatError unless they are finite numbers of these shapes, None being any length."""
+        try:
+            answers: list[Floats] = self._session.run(list(wanted), dict(feed))
+        except Exception as error:
+            raise FormatError(f"The weights '{self._name}' cannot be run: {_words(error)}.") from None
+        for (output, shape), answer in zip(wanted.items(), answers, strict=True):
+            sizes = answer.shape if isinstance(answer, np.ndarray) and answer.dtype == np.float32 else ()
+            fits = len(sizes) == len(shape) and all(w in (None, n) for w, n in zip(shape, sizes, strict=True))
+            if not fits:
+                raise FormatError(f"The weights '{self._name}' must give '{output}' as {shape} floats. Got {sizes}.")
+            if not np.isfinite(answer).all():
+                raise FormatError(f"The weights '{self._name}' give '{output}' that is not finite.")
+        return answers
+
+    def run_parts(
+        self, wanted: Mapping[str, tuple[int | None, ...]], given: str, parts: Iterable[Floats]
+    ) -> list[Floats]:
+        """The outputs for all parts of an input, joined; shapes are those of one row, and the same for every part."""
+        answers = [
+            self.run({output: (len(part), *shape) for output, shape in wanted.items()}, {given: part}) for part in parts
+        ]
+        try:
+            return [np.concatenate(column) for column in zip(*answers, strict=True)]
+        except ValueError as error:
+            raise FormatError(f"The weights '{self._name}' give other shapes every time: {error}.") from None
+
+
+@cache
+def _bound_memory(onnxruntime: Any) -> None:
+    """All sessions of the process share one arena, which ends at MEMORY: a model can ask for any amount."""
+    place = onnxruntime.OrtMemoryInfo(
+        "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+    )
+    onnxruntime.create_and_register_allocator(place, onnxruntime.OrtArenaCfg({"max_mem": MEMORY}))
+
+
+def open_session(data: bytes, name: str, metadata: Mapping[str, str]) -> Session:
+    """A model that must say this of itself and hold nothing but arithmetic; JigsyncError without onnxruntime."""
+    check_model(data, name)
     # Its official builds report their use to Microsoft unless they are told not to before they are loaded.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
@@ -58,12 +119,19 @@ def open_session(data: bytes, name: str, metadata: Mapping[str, str]) -> Any:
     options.log_severity_level = 3
     # Threads that wait by spinning take the cores from the workers of an evaluation, which are many.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.load_model_format", "ONNX")  # the other one is not checked above
+    options.add_session_config_entry("session.use_env_allocators", "1")
     try:
+        _bound_memory(onnxruntime)
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own kinds, which are not exported
-        raise FormatError(f"The weights '{name}' are not a usable ONNX model: {str(error).rstrip('.')}.") from None
+        raise FormatError(f"The weights '{name}' are not a usable ONNX model: {_words(error)}.") from None
     found = session.get_modelmeta().custom_metadata_map
     for key, want in metadata.items():
         if found.get(key) != want:
-            raise FormatError(f"The weights '{name}' must have {key} '{want}'. They have {found.get(key)!r}.")
-    return session
+            raise FormatError(f"The weights '{name}' must have {key} '{want}'. They have {str(found.get(key))[:80]!r}.")
+    return Session(session, name)
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")[:300]

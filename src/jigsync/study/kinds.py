@@ -6,11 +6,17 @@ A `manifest.csv` with the columns file (relative to it) and kind, in the picture
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from jigsync.errors import FormatError
+from jigsync.io.files import read_bytes
+
 NO_KIND: Final = "pictures"
+LIMIT: Final = 16 * 2**20
+"""Largest manifest.csv that is read, in bytes."""
 
 
 def kinds_of(pictures: Sequence[Path]) -> dict[Path, str]:
@@ -19,7 +25,16 @@ def kinds_of(pictures: Sequence[Path]) -> dict[Path, str]:
     for folder in dict.fromkeys(folder for picture in pictures for folder in (picture.parent, picture.parent.parent)):
         manifest = folder / "manifest.csv"
         if manifest.is_file():
-            with manifest.open(encoding="utf-8", newline="") as lines:
-                rows = [row for row in csv.DictReader(lines) if row.get("file") and row.get("kind")]
+            rows = [row for row in _rows(manifest) if row.get("file") and row.get("kind")]
             found |= {str((folder / row["file"]).resolve()): row["kind"] for row in rows}
     return {picture: found.get(str(picture.resolve()), NO_KIND) for picture in pictures}
+
+
+def _rows(manifest: Path) -> list[dict[str, str]]:
+    try:
+        text = read_bytes(manifest, LIMIT).decode("utf-8")
+        if "\0" in text:
+            raise ValueError("it holds a NUL byte")
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+    except (ValueError, csv.Error) as error:
+        raise FormatError(f"The file '{manifest}' is not a list of pictures and their kinds: {error}.") from None
