@@ -130,7 +130,9 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _say(sentence: str) -> int:
     if sentence:  # a family without its command has shown its help instead
-        print("jigsync:", " ".join(sentence.split()), file=sys.stderr)
+        # File names may hold anything, also what moves the cursor or paints the terminal.
+        plain = "".join(c if c.isprintable() else "?" for c in " ".join(sentence.split()))
+        print("jigsync:", plain, file=sys.stderr)
     return BAD_INPUT
 
 

@@ -137,7 +137,8 @@ def _chosen(rows: Sequence[Row], root: Path, wanted: Wanted) -> list[Spec]:
 
 
 def _drawn(row: Row, seed: int) -> tuple[int, int]:
-    return int(row.key.rpartition("-")[2]) if row.key[-1].isdigit() else 0, derive_seed(seed, row.image_sha256)
+    rank = row.key.rpartition("-")[2]
+    return int(rank) if rank.isdecimal() else 0, derive_seed(seed, row.image_sha256)
 
 
 def _spec(row: Row, root: Path, kind: str, made_by: str) -> Spec:

@@ -14,7 +14,7 @@ from jigsync.io.schema import Node
 from jigsync.io.seal import checksum
 from jigsync.study.evaluate.cache import PUZZLES_FILE, REQUEST_FILE, Cache, Config
 from jigsync.study.evaluate.scores import Scored, score_cache
-from jigsync.study.evaluate.spec import Method, Spec
+from jigsync.study.evaluate.spec import Method, Spec, file_name
 from jigsync.study.evaluate.table import Line, Pair, lines, pairs
 from jigsync.study.reproduce import csv_bytes
 from jigsync.study.result import Progress, silent
@@ -94,7 +94,7 @@ def reopen(root: Place) -> tuple[list[Spec], Config, int]:
     head = Node(read_json(path), os.fspath(path))
     head.format(FORMAT)
     methods = {
-        Method(node.key("solver").text(), node.key("measurer").text()): node.object()
+        Method(file_name(node.key("solver")), file_name(node.key("measurer"))): node.object()
         for node in head.key("methods").entries()
     }
     limit = head.key("time_limit").optional()
@@ -102,10 +102,7 @@ def reopen(root: Place) -> tuple[list[Spec], Config, int]:
     rows = read_jsonl(root / PUZZLES_FILE)
     if head.has("puzzles") and head.key("puzzles").value != checksum(rows):
         raise FormatError(f"The file '{root / PUZZLES_FILE}' is damaged: it is not the one '{REQUEST_FILE}' tells of.")
-    try:
-        specs = [Spec.from_json(row) for row in rows]
-    except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"The file '{root / PUZZLES_FILE}' is not a list of puzzles: {error!r}.") from None
+    specs = [Spec.from_json(row, f"{root / PUZZLES_FILE}:{number}") for number, row in enumerate(rows, start=1)]
     return specs, config, head.key("seed").integer(0, 2**63 - 1)
 
 

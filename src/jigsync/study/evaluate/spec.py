@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,24 @@ from jigsync.io.files import read_bytes
 from jigsync.io.gap import SPLITS as GAP_SPLITS
 from jigsync.io.gap import GapSplit
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
+from jigsync.io.schema import Node, named
 from jigsync.measure import registry as measurers
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.sweep.canvas import make_canvas
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import CutOptions
 from jigsync.truth import Truth
+
+NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
+"""What puzzles, solvers and measurers may be called: it is a file name, and never a path."""
+MAX_SEED: Final = 2**64 - 1
+
+
+def file_name(node: Node) -> str:
+    """A name that becomes part of a path; FormatError when it could lead elsewhere."""
+    if not NAME.fullmatch(node.text()):
+        raise node.refuse("lower-case letters, digits and . _ -")
+    return node.text()
 
 
 @dataclass(frozen=True, order=True)
@@ -120,14 +133,29 @@ class Spec:
         return {**own, "grid": list(self.grid.shape), "source": told}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Spec:
-        """The inverse of to_json."""
-        told = data["source"]
+    def from_json(cls, data: Any, file: str = "puzzles.jsonl") -> Spec:
+        """The inverse of to_json, checked; `file` is where it comes from."""
+        node = Node(data, file)
+        told, upright = node.key("source"), node.key("upright")
+        if not isinstance(upright.value, bool):
+            raise upright.refuse("true or false")
         source: PictureSource | GapSource
-        if "path" in told:
-            options = CutOptions.from_json(told["options"])
-            source = PictureSource(Path(told["path"]), told["sha256"], options, told["seed"])
+        if told.has("path"):
+            with named(file):
+                options = CutOptions.from_json(told.key("options").object())
+            seed = told.key("seed").integer(0, MAX_SEED)
+            source = PictureSource(Path(told.key("path").text()), told.key("sha256").text(), options, seed)
         else:
-            source = GapSource(Path(told["folder"]), told["split"], told["index"])
-        own = {name: data[name] for name in ("name", "severity", "picture", "kind", "seed", "upright")}
-        return cls(grid=Grid(*data["grid"]), source=source, **own)
+            split = told.key("split")
+            if split.value not in GAP_SPLITS:
+                raise split.refuse(f"one of {', '.join(GAP_SPLITS)}")
+            index = told.key("index").integer(0, MAX_SEED)
+            source = GapSource(Path(told.key("folder").text()), split.text(), index)
+        return cls(
+            file_name(node.key("name")),
+            node.key("grid").grid(),
+            *(node.key(key).text() for key in ("severity", "picture", "kind")),
+            node.key("seed").integer(0, MAX_SEED),
+            upright.value,
+            source,
+        )
