@@ -31,6 +31,8 @@ STEADY_CLIENTS = 4
 EVERY = 100
 LONGEST = 3600.0
 """Seconds after which the jobs in a row are given up."""
+ENOUGH = 20
+"""Wrong answers after which nobody goes on."""
 PERCENTILES = (50, 90, 99)
 
 
@@ -112,7 +114,7 @@ def run_clients(served: Served, count: int, puzzles: Sequence[Packed], tally: Ta
         client = served.client()
         turn = number
         try:
-            while not over():
+            while not over() and len(tally.wrong) < ENOUGH:
                 one_visit(client, puzzles[turn % len(puzzles)], tally, over)
                 turn += count
         except Exception as error:
@@ -161,7 +163,7 @@ def steady(served: Served, jobs: int, puzzles: Sequence[Packed], say: Callable[[
     def over() -> bool:
         return tally.solved >= EVERY * (len(points) + 1) or time.monotonic() - begin > LONGEST
 
-    while tally.solved < jobs and time.monotonic() - begin < LONGEST:
+    while tally.solved < jobs and time.monotonic() - begin < LONGEST and len(tally.wrong) < ENOUGH:
         run_clients(served, STEADY_CLIENTS, puzzles, tally, over)
         points.append((tally.solved, served.memory() / 1e6))
         say(f"{points[-1][0]} jobs: {points[-1][1]:.1f} MB")

@@ -1,12 +1,15 @@
 """Checkpoints: one safetensors file with the network, its running average and the optimiser, whole or absent.
 
-The header holds JSON: the step, the best score so far, the run's config and the version of the code. Nothing random
-is stored: every draw is a function of the seed and the step.
+The header holds JSON: the step, the best score so far, the run's config, the version of the code and a hash of the
+tensors. Nothing random is stored: every draw is a function of the seed and the step. The checkpoint before the last one
+is kept too: when the last one turns out to be damaged, a run goes on from there and comes to the same end.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +17,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jigsync.errors import FormatError
-from jigsync.io.files import write_bytes
+from jigsync.errors import FormatError, InputError
+from jigsync.io.files import cannot, write_bytes
 
 LAST = "last.safetensors"
+PREVIOUS = "previous.safetensors"
 BEST = "best.safetensors"
+
+
+log = logging.getLogger("jigsync.learn")
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,30 @@ def save(path: Path, config: dict[str, Any], progress: Progress, tensors: dict[s
     from safetensors.torch import save as to_bytes
 
     flat = {f"{group}/{name}": t.contiguous() for group, named in tensors.items() for name, t in named.items()}
-    header = {"jigsync": json.dumps({"config": config, "progress": vars(progress)})}
-    write_bytes(path, to_bytes(flat, metadata=header))
+    told = {"config": config, "progress": vars(progress), "sha256": tensors_sha256(flat)}
+    write_bytes(path, to_bytes(flat, metadata={"jigsync": json.dumps(told)}))
+
+
+def save_last(folder: Path, config: dict[str, Any], progress: Progress, tensors: dict[str, dict[str, Tensor]]) -> None:
+    """Writes a run's checkpoint; the one that was there stays as the previous one."""
+    last, previous = folder / LAST, folder / PREVIOUS
+    if last.exists():
+        previous.unlink(missing_ok=True)
+        os.link(last, previous)
+    save(last, config, progress, tensors)
+
+
+def load_last(folder: Path) -> tuple[dict[str, Any], Progress, dict[str, dict[str, Tensor]]] | None:
+    """A run's checkpoint, or None when there is none; the previous one, and it is said so, when the last is damaged."""
+    if not (folder / LAST).exists():
+        return None
+    try:
+        return load(folder / LAST)
+    except InputError as error:
+        if not (folder / PREVIOUS).exists():
+            raise
+        log.warning("jigsync: %s The training goes on from '%s'.", error, folder / PREVIOUS)
+        return load(folder / PREVIOUS)
 
 
 def load(path: Path) -> tuple[dict[str, Any], Progress, dict[str, dict[str, Tensor]]]:
@@ -47,12 +76,30 @@ def load(path: Path) -> tuple[dict[str, Any], Progress, dict[str, dict[str, Tens
     try:
         with safe_open(path, "pt") as file:
             header = json.loads((file.metadata() or {})["jigsync"])
-            for key in file.keys():  # noqa: SIM118 - not a mapping
-                group, _, name = key.partition("/")
-                groups.setdefault(group, {})[name] = file.get_tensor(key)
-        return header["config"], Progress(**header["progress"]), groups
+            flat = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
+        config, progress = header["config"], Progress(**header["progress"])
+    except OSError as error:
+        raise cannot("read", path, error) from None
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise FormatError(f"The file '{path}' is not a checkpoint of `jigsync train`: {error}.") from None
+    if header.get("sha256") not in (None, tensors_sha256(flat)):  # checkpoints of before have none
+        raise FormatError(f"The file '{path}' is damaged: its tensors are not what its own checksum says.")
+    for key, tensor in flat.items():
+        group, _, name = key.partition("/")
+        groups.setdefault(group, {})[name] = tensor
+    return config, progress, groups
+
+
+def tensors_sha256(flat: dict[str, Tensor]) -> str:
+    """A hash of named tensors: names, types, shapes and values."""
+    import hashlib
+
+    found = hashlib.sha256()
+    for name in sorted(flat):
+        values = flat[name].detach().cpu().contiguous()
+        found.update(f"{name} {values.dtype} {tuple(values.shape)}".encode())
+        found.update(values.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:

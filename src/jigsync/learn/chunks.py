@@ -2,11 +2,14 @@
 
 Sample k is a pure function of k, chunk c holds samples c * SIZE .. (c + 1) * SIZE - 1, and step i reads a window of
 chunks that depends on i alone. So what is trained on does not depend on how fast or how many the workers are, and a
-resumed run sees what the killed one would have seen; chunks that are still on the disk need not be made again.
+resumed run sees what the killed one would have seen; chunks that are still on the disk need not be made again. Their
+header holds a hash of the samples: a damaged chunk is named and made again.
 """
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -16,7 +19,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.io.files import remove_leftovers, write_bytes
+from jigsync.errors import FormatError, InputError
+from jigsync.io.files import cannot, remove_leftovers, write_bytes
+from jigsync.io.seal import SEAL
+
+log = logging.getLogger("jigsync.learn")
 
 Sample = Mapping[str, NDArray[Any]]
 SIZE: Final = 16
@@ -41,7 +48,7 @@ def make_chunk(data: Data, path: Path, chunk: int) -> None:
         for j in range(SIZE)
         for name, value in data.sample(chunk * SIZE + j).items()
     }
-    write_bytes(path, save(arrays))
+    write_bytes(path, save(arrays, metadata={SEAL: _hash(arrays)}))
 
 
 class Chunks:
@@ -84,18 +91,43 @@ class Chunks:
                 pending.result()
             elif not self._path(chunk).exists():
                 make_chunk(self._data, self._path(chunk), chunk)
-            self._loaded[chunk] = _load(self._path(chunk))
+            try:
+                self._loaded[chunk] = _load(self._path(chunk))
+            except InputError as error:
+                log.warning("jigsync: %s It is made again.", error)
+                make_chunk(self._data, self._path(chunk), chunk)
+                self._loaded[chunk] = _load(self._path(chunk))
         return self._loaded[chunk]
 
 
 def _load(path: Path) -> list[Sample]:
-    from safetensors.numpy import load_file
+    """The samples of a chunk; InputError, naming the file, when they are not what was written."""
+    from safetensors import SafetensorError, safe_open
 
     samples: list[dict[str, NDArray[Any]]] = [{} for _ in range(SIZE)]
-    for key, value in load_file(path).items():
+    try:
+        with safe_open(path, "numpy") as file:
+            seal = (file.metadata() or {}).get(SEAL)
+            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    except (SafetensorError, ValueError, TypeError) as error:
+        raise FormatError(f"The chunk '{path}' is damaged: {error}.") from None
+    if seal != _hash(arrays):
+        raise FormatError(f"The chunk '{path}' is damaged: its samples are not what its own checksum says.")
+    for key, value in arrays.items():
         j, name = key.split(".", 1)
         samples[int(j)][name] = value
     return list(samples)
+
+
+def _hash(arrays: Mapping[str, NDArray[Any]]) -> str:
+    found = hashlib.sha256()
+    for name in sorted(arrays):
+        value = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {value.dtype.str} {value.shape}".encode())
+        found.update(value.tobytes())
+    return found.hexdigest()
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:

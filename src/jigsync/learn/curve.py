@@ -7,7 +7,8 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from jigsync.io.files import write_bytes
+from jigsync.errors import FormatError
+from jigsync.io.files import cannot, reason_of, write_bytes
 
 TRAINING = "curve.csv"
 VALIDATION = "validation.csv"
@@ -67,8 +68,17 @@ class Curve:
 def _read(path: Path, step: int) -> list[dict[str, str]]:
     if not path.exists():
         return []
-    with open(path, newline="", encoding="utf-8") as file:
-        return [row for row in csv.DictReader(file) if int(row["step"]) <= step]
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file, strict=True))
+        for row in rows:
+            for value in row.values():
+                float(value)  # a column too many or too few is no number either
+        return [row for row in rows if int(row["step"]) <= step]
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        raise FormatError(f"The file '{path}' is not a curve of `jigsync train`: {reason_of(error)}.") from None
 
 
 def _csv(rows: list[dict[str, str]]) -> bytes:

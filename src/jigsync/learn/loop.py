@@ -120,8 +120,8 @@ def train(
 
     A new run starts from random weights, or from the best ones of the run `start`.
 
-    Writes last.safetensors, best.safetensors (best validation of the running average), curve.csv, validation.csv and
-    curve.png.
+    Writes last.safetensors, previous.safetensors (the one before it), best.safetensors (best validation of the running
+    average), curve.csv, validation.csv and curve.png.
     """
     from accelerate import Accelerator
     from accelerate.utils import set_seed
@@ -146,10 +146,10 @@ def train(
         "version": __version__,
     }
     progress = checkpoint.Progress()
-    last = out / checkpoint.LAST
-    if last.exists():
-        old, progress, groups = checkpoint.load(last)
-        _check_same(old, config, last)
+    found = checkpoint.load_last(out)
+    if found is not None:
+        old, progress, groups = found
+        _check_same(old, config, out / checkpoint.LAST)
         network.load_state_dict(groups["model"])
         average = groups["average"]
         checkpoint.restore_optimiser(optimiser, network, groups["optimiser"])
@@ -207,7 +207,7 @@ def train(
                     "average": average,
                     "optimiser": checkpoint.optimiser_tensors(optimiser, network),
                 }
-                checkpoint.save(last, config, state, groups)
+                checkpoint.save_last(out, config, state, groups)
                 log.flush()
                 saved = time.monotonic()
     finally:
