@@ -27,6 +27,8 @@ FORMAT: Final = "jigsync-puzzle/1"
 PUZZLE_FILE: Final = "puzzle.json"
 FRAGMENT_FOLDER: Final = "fragments"
 MAX_CELL: Final = 1 << 20
+LONGEST_NAME: Final = 255
+"""Bytes of a fragment's file name, folders included."""
 
 
 def save_puzzle(folder: StrPath, puzzle: Puzzle, *, overwrite: bool = False) -> None:
@@ -91,7 +93,8 @@ def parse_puzzle_json(root: Node) -> tuple[int | None, int | None, dict[str, str
         name, node = entry.key("id").fragment_id(), entry.key("file")
         file = node.text()
         plain = PurePosixPath(file)
-        if plain.is_absolute() or ".." in plain.parts or not plain.parts or re.search(r"[\\:\0]", file):
+        outside = plain.is_absolute() or ".." in plain.parts or not plain.parts or re.search(r"[\\:\0]", file)
+        if outside or len(os.fsencode(file)) > LONGEST_NAME:
             raise node.refuse("a file inside the puzzle's folder")
         if name in files:
             raise entry.key("id").refuse("unique")

@@ -149,7 +149,10 @@ def _present(folder: Path) -> set[int]:
     have = set()
     for number, row in enumerate(_rows(folder / LICENCE_FILE), start=1):
         node = Node(row, f"{folder / LICENCE_FILE}:{number}")
-        picture = folder / PurePosixPath(node.key("file").text()).name
+        file = node.key("file")
+        if not re.fullmatch(r"\d{1,20}\.[a-z0-9]{1,8}", file.text()):
+            raise file.refuse("a picture of this folder, named by its number")
+        picture = folder / file.text()
         if picture.is_file() and picture.stat().st_size == node.key("bytes").integer(0, MAX_PICTURE):
             have.add(node.key("object_id").integer(0, 2**53))
     return have

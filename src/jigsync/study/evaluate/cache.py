@@ -177,7 +177,10 @@ class Cache:
             raise FormatError(
                 f"The file '{path}' must have {about['fragments']} rows after the first. Got {len(rows)}."
             )
-        whole = {**about, "format": "jigsync-solution/1", "fragments": {row.pop("id", ""): row for row in rows}}
+        placed = {Node(row, f"{path}:{k}").key("id").fragment_id(): row for k, row in enumerate(rows, start=2)}
+        if len(placed) != len(rows):
+            raise FormatError(f"The file '{path}' must have one row a fragment. Some fragment has two.")
+        whole = {**about, "format": "jigsync-solution/1", "fragments": placed}
         seconds, measured = (head.key(name).number(0.0, 1e12) for name in ("seconds", "measured"))
         solution = parse_solution(Node(whole, os.fspath(path)))
         threads, note = head.key("threads").integer(1, 10**6), head.key("note").text()
