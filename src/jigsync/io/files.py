@@ -65,11 +65,16 @@ def write_bytes(path: StrPath, data: bytes) -> None:
         file.write(data)
 
 
+def is_leftover(name: str) -> bool:
+    """Is it the name of a temporary file?"""
+    return name.startswith(PREFIX) and name.endswith(SUFFIX)
+
+
 def remove_leftovers(folder: StrPath) -> None:
     """Removes the temporary files that a killed process left in a folder."""
     if isinstance(folder, Remote):
         for name in folder.names():
-            if name.startswith(PREFIX) and name.endswith(SUFFIX):
+            if is_leftover(name):
                 (folder / name).unlink()
         return
     for path in Path(folder).glob(f"{PREFIX}*{SUFFIX}"):
@@ -204,11 +209,10 @@ def read_bytes(path: StrPath, limit: int) -> bytes:
 
 
 def list_names(folder: Place) -> list[str]:
-    """What is in an output folder, sorted; nothing when there is no such folder."""
-    if isinstance(folder, Remote):
-        return sorted(folder.names())
+    """What is in an output folder, sorted; nothing when there is no such folder. What a kill left does not count."""
     try:
-        return sorted(os.listdir(folder))
+        names = folder.names() if isinstance(folder, Remote) else os.listdir(folder)
+        return sorted(name for name in names if not is_leftover(name))
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from jigsync import __version__
 from jigsync.errors import OptionError
+from jigsync.io.files import remove_leftovers
 from jigsync.learn import checkpoint, curve
 from jigsync.learn.chunks import SIZE, Chunks, Data, Sample
 from jigsync.sweep.seeds import derive_seed
@@ -145,6 +146,8 @@ def train(
         "start": None if start is None else str(start),
         "version": __version__,
     }
+    if chief:
+        remove_leftovers(out)
     progress = checkpoint.Progress()
     found = checkpoint.load_last(out)
     if found is not None:

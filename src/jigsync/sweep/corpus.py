@@ -141,8 +141,8 @@ def check_unit(unit: Unit) -> None:
 
 
 def _remove_leftovers(out: Place) -> None:
-    for folder in (SHARD_FOLDER, STATS_FOLDER):
-        remove_leftovers(out / folder)
+    for folder in (out, out / SHARD_FOLDER, out / STATS_FOLDER):
+        remove_leftovers(folder)
 
 
 def _check_shared(unit: Unit) -> None:

@@ -71,7 +71,7 @@ class Evaluation:
 def check_folder(root: Place) -> None:
     """Raises OptionError unless the folder is absent, empty or holds an evaluation."""
     names = list_names(root)
-    if names and REQUEST_FILE not in names:
+    if names and REQUEST_FILE not in names and names != [PUZZLES_FILE]:  # alone: killed before it had begun
         raise OptionError(f"The output folder '{root}' must be empty or hold an evaluation. Got one with '{names[0]}'.")
 
 
