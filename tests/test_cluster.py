@@ -21,6 +21,7 @@ import cluster_work
 import numpy as np
 import pytest
 
+import jigsync
 from jigsync.errors import InputError, MissingExtraError, OptionError
 from jigsync.io.images import write_png
 from jigsync.puzzle import Grid
@@ -52,17 +53,22 @@ class TwoNodes:
 
 @pytest.fixture(scope="module")
 def ray_nodes() -> Iterator[TwoNodes]:
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    from ray.cluster_utils import Cluster
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_raylet_start_wait_time_s", "240")  # a busy machine
+        # Nodes are processes of their own: what is not installed comes to them this way.
+        folders = (Path(__file__).parent, Path(jigsync.__file__).parents[1], os.environ.get("PYTHONPATH", ""))
+        patch.setenv("PYTHONPATH", os.pathsep.join(str(folder) for folder in folders))
+        from ray.cluster_utils import Cluster
 
-    cluster = Cluster()
-    try:
-        for _ in range(2):
-            cluster.add_node(num_cpus=1, object_store_memory=STORE, include_dashboard=False)
-        with ray_engine.ray_engine(cluster.address, 4) as engine:
-            yield TwoNodes(cluster, cluster.address, engine)
-    finally:
-        cluster.shutdown()
+        cluster = Cluster()
+        try:
+            for _ in range(2):
+                cluster.add_node(num_cpus=1, object_store_memory=STORE, include_dashboard=False)
+            with ray_engine.ray_engine(cluster.address, 4) as engine:
+                yield TwoNodes(cluster, cluster.address, engine)
+        finally:
+            cluster.shutdown()
 
 
 @pytest.fixture(scope="module")

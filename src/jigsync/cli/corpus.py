@@ -15,7 +15,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 
 @corpus.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder that `jigsync sweep` made.", show_default=False)],
+    folder: Annotated[str, typer.Argument(help="Folder or URL that `jigsync sweep` made.", show_default=False)],
     sample: Annotated[int, typer.Option(help="Puzzles to cut again when there are no shards.")] = 100,
     as_json: AsJson = False,
 ) -> None:

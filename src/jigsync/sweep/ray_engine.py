@@ -103,9 +103,9 @@ def ray_engine(address: str | None, workers: int) -> Iterator[RayEngine]:
     """Joins the Ray at an address, or starts one here, for as long as the block lasts."""
     if not 0 <= workers <= 100_000:
         raise bad_value("workers", "Ray", "an integer from 0 to 100000", workers)
-    # Read by ray when it is imported: nothing is reported to its makers, no coloured logs, no dashboard.
+    # Read by ray when it is imported: nothing is reported to its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")  # a busy machine takes longer than Ray's 30 seconds
     ray = _ray()
     if address is not None:
         _reach(address)

@@ -15,7 +15,8 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,8 @@ class MapResult:
         energy: of this placement, higher is better.
         starts: restarts run.
         moves: proposals made by all of them.
-        seconds: wall time.
-        marginals: (N,) share of placements drawn around the best optima in which a fragment keeps slot and turns,
-            up to a global motion; 0 for unplaced. Comparable between fragments; calibrate before calling it a
-            probability.
+        seconds: wall time of the search.
+        draw: makes the marginals.
         finished: False when a time limit or a cancel ended it.
     """
 
@@ -74,8 +73,17 @@ class MapResult:
     starts: int
     moves: int
     seconds: float
-    marginals: NDArray[np.float64]
+    draw: Callable[[], NDArray[np.float64]] = field(repr=False)
     finished: bool = True
+
+    @cached_property
+    def marginals(self) -> NDArray[np.float64]:
+        """(N,) share of placements drawn around the best optima in which a fragment keeps slot and turns, up to a
+        global motion; 0 for unplaced. Comparable between fragments; calibrate before calling it a probability.
+
+        Drawn when first asked for: of the many grids that are tried only one is answered.
+        """
+        return self.draw()
 
 
 @dataclass(frozen=True)
@@ -179,7 +187,6 @@ def solve_map(
     first = None if start is None else _check_start(start, problem)
     search.go(first, threads)
     energy, poses = search.best
-    marginals = search.marginals(threads)
     slots, turns = _slots_and_turns(poses)
     return MapResult(
         slots=slots,
@@ -188,7 +195,7 @@ def solve_map(
         starts=search.starts,
         moves=search.moves,
         seconds=time.perf_counter() - begun,
-        marginals=marginals,
+        draw=partial(search.marginals, threads),
         finished=search.finished,
     )
 
