@@ -112,7 +112,7 @@ def plan_sweep(
     # A URL that cannot be written to is found out before the pictures are read.
     with only_writer(target) if isinstance(target, Remote) else nullcontext():
         _check_out(target, request)
-        if (target / SWEEP_FILE).is_file():
+        if (target / SWEEP_FILE).is_file() and (target / MANIFEST_FILE).is_file():
             return load_sweep(target)
         return _planned(source, pictures, target, options, request, workers, progress)
 
