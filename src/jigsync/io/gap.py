@@ -113,8 +113,9 @@ class GapSplit:
         except _BROKEN as error:
             raise FormatError(f"The file '{path}' is not an HDF5 file: {reason_of(error)}.") from None
         self._files.append(file)
-        linked = file.get(dataset, getlink=True)
-        found = file.get(dataset) if isinstance(linked, h5py.HardLink) else None
+        if isinstance(file.get(dataset, getlink=True), h5py.ExternalLink | h5py.SoftLink):
+            raise _points_elsewhere(dataset, path)
+        found = file.get(dataset)
         if not isinstance(found, h5py.Dataset):
             held = ", ".join(repr(name[:60]) for name in islice(file, 10)) or "nothing"
             raise FormatError(f"The file '{path}' must hold the dataset '{dataset}'. It holds {held}.")
@@ -147,12 +148,16 @@ class GapSplit:
 def _check_storage(dataset: Any, path: Path) -> None:
     """Refuses data that lies in other files, and chunks too large to be unpacked at once."""
     if dataset.external or dataset.is_virtual:
-        raise FormatError(f"The dataset '{dataset.name}' of '{path}' must lie in this file. It points to other files.")
+        raise _points_elsewhere(dataset.name, path)
     size = math.prod(dataset.chunks or ()) * dataset.dtype.itemsize
     if size > MAX_CHUNK:
         raise FormatError(
             f"The dataset '{dataset.name}' of '{path}' must have chunks of at most {MAX_CHUNK:,} bytes. Got {size:,}."
         )
+
+
+def _points_elsewhere(dataset: str, path: Path) -> FormatError:
+    return FormatError(f"The dataset '{dataset}' of '{path}' must lie in this file. It points elsewhere.")
 
 
 def _listing(folder: StrPath) -> str:

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from jigsync.errors import FormatError, InputError
-from jigsync.io.files import cannot, write_bytes
+from jigsync.io.files import cannot, parse_json, write_bytes
+from jigsync.io.schema import Node
 
 LAST = "last.safetensors"
 PREVIOUS = "previous.safetensors"
@@ -75,19 +76,40 @@ def load(path: Path) -> tuple[dict[str, Any], Progress, dict[str, dict[str, Tens
     groups: dict[str, dict[str, Tensor]] = {}
     try:
         with safe_open(path, "pt") as file:
-            header = json.loads((file.metadata() or {})["jigsync"])
+            header = Node(parse_json((file.metadata() or {})["jigsync"].encode(), str(path)), str(path))
             flat = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
-        config, progress = header["config"], Progress(**header["progress"])
     except OSError as error:
         raise cannot("read", path, error) from None
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise FormatError(f"The file '{path}' is not a checkpoint of `jigsync train`: {error}.") from None
-    if header.get("sha256") not in (None, tensors_sha256(flat)):  # checkpoints of before have none
+    config, told = header.key("config").object(), header.key("progress")
+    progress = Progress(
+        told.key("step").integer(0, 10**15),
+        told.key("best").number(-1e300, 1e300),
+        told.key("seconds").number(0.0, 1e15),
+    )
+    if header.object().get("sha256") not in (None, tensors_sha256(flat)):  # checkpoints of before have none
         raise FormatError(f"The file '{path}' is damaged: its tensors are not what its own checksum says.")
     for key, tensor in flat.items():
         group, _, name = key.partition("/")
         groups.setdefault(group, {})[name] = tensor
     return config, progress, groups
+
+
+def named_tensors(groups: dict[str, dict[str, Tensor]], group: str, path: Path) -> dict[str, Tensor]:
+    """One group of a checkpoint; FormatError when it has none of this name."""
+    if group not in groups:
+        raise FormatError(f"The file '{path}' is not a checkpoint of `jigsync train`: it has no '{group}'.")
+    return groups[group]
+
+
+def restore(network: nn.Module, groups: dict[str, dict[str, Tensor]], group: str, path: Path) -> None:
+    """Puts one group of a checkpoint into a network; FormatError when it is that of another one."""
+    try:
+        network.load_state_dict(named_tensors(groups, group, path))
+    except RuntimeError as error:
+        words = " ".join(str(error).split())[:200]
+        raise FormatError(f"The file '{path}' is of another network: {words}.") from None
 
 
 def tensors_sha256(flat: dict[str, Tensor]) -> str:
@@ -116,4 +138,6 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, model: nn.Module, named:
     parameters = dict(model.named_parameters())
     for key, value in named.items():
         name, _, moment = key.rpartition("/")
+        if name not in parameters or moment not in ("step", "exp_avg", "exp_avg_sq"):
+            raise FormatError(f"The checkpoint is of another optimiser: it has '{key[:100]}'.")
         optimiser.state[parameters[name]][moment] = value

@@ -11,17 +11,19 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jigsync.errors import JigsyncError, OptionError
+from jigsync.errors import FormatError, JigsyncError, OptionError
 from jigsync.io.files import read_bytes, read_json, write_bytes, write_json
 from jigsync.learn import checkpoint
 from jigsync.learn.onnx_file import Arrays, largest_difference, properties_of, rounded, run_onnx, run_torch, to_onnx
 from jigsync.measure.weights import LIMIT
+
+Network = TypeVar("Network", bound=nn.Module)
 
 TOLERANCE: Final = 1e-3
 """Largest difference between ONNX and torch with the same weights that is accepted, on inputs of unit variance."""
@@ -66,10 +68,10 @@ def load_run(run: Path, model: str | None = None) -> tuple[dict[str, Any], check
     if not best.exists():
         raise OptionError(f"The run '{run}' has no {checkpoint.BEST} yet: train until its first validation.")
     config, progress, groups = checkpoint.load(best)
-    found = config["model"]
-    if found not in KINDS or model not in (None, found):
-        raise OptionError(f"The run '{run}' must be of {model or ', '.join(KINDS)}. It is of {found}.")
-    return config, progress, groups["average"]
+    found = config.get("model")
+    if not isinstance(found, str) or found not in KINDS or model not in (None, found):
+        raise OptionError(f"The run '{run}' must be of {model or ', '.join(KINDS)}. It is of {str(found)[:60]}.")
+    return config, progress, checkpoint.named_tensors(groups, "average", best)
 
 
 def export_run(run: Path, out: Path, card: Mapping[str, Any]) -> float:
@@ -141,8 +143,27 @@ def check_golden(weights: Path) -> float:
 
 
 def _made(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
-    made: Deployed = importlib.import_module(KINDS[config["model"]]).deployed(config, weights)
+    deployed = importlib.import_module(KINDS[config["model"]]).deployed
+    try:
+        made: Deployed = deployed(config, weights)
+    except (AttributeError, IndexError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        words = " ".join(str(error).split())[:200]
+        raise FormatError(f"The weights of the run are not those of a {config['model']}: {words}.") from None
     return made
+
+
+def built(make: Callable[[], Network], weights: dict[str, Tensor]) -> Network:
+    """The network that `make` makes, with these weights; a RuntimeError when they are those of another one.
+
+    It is made without numbers first: a config can ask for any size, the weights are as large as their file.
+    """
+    with torch.device("meta"):
+        shapes = {name: value.shape for name, value in make().state_dict().items()}
+    if shapes != {name: value.shape for name, value in weights.items()}:
+        raise RuntimeError("other tensors, or tensors of other shapes, than the config tells of")
+    network = make()
+    network.load_state_dict(weights)
+    return network
 
 
 def _answers_of_torch(kind: Deployed) -> Arrays:

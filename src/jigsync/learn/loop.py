@@ -134,7 +134,8 @@ def train(
     network = task.model()
     optimiser = torch.optim.AdamW(network.parameters(), lr=options.rate, weight_decay=options.decay)
     if start is not None:
-        network.load_state_dict(checkpoint.load(start / checkpoint.BEST)[2]["average"])
+        first = start / checkpoint.BEST
+        checkpoint.restore(network, checkpoint.load(first)[2], "average", first)
     average = {name: value.detach().clone() for name, value in network.state_dict().items()}
     config = {
         "model": task.name,
@@ -152,10 +153,11 @@ def train(
     found = checkpoint.load_last(out)
     if found is not None:
         old, progress, groups = found
-        _check_same(old, config, out / checkpoint.LAST)
-        network.load_state_dict(groups["model"])
-        average = groups["average"]
-        checkpoint.restore_optimiser(optimiser, network, groups["optimiser"])
+        last = out / checkpoint.LAST
+        _check_same(old, config, last)
+        checkpoint.restore(network, groups, "model", last)
+        average = checkpoint.named_tensors(groups, "average", last)
+        checkpoint.restore_optimiser(optimiser, network, checkpoint.named_tensors(groups, "optimiser", last))
     model, optimiser = accelerator.prepare(network, optimiser)
     chunks = Chunks(task.data(rank), out / f"chunks-{rank}", options.workers)
     sets = task.validation() if chief else None

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from jigsync.learn.export import Deployed
+from jigsync.learn.export import Deployed, built
 from jigsync.learn.matcher import Matcher, MatcherOptions
 from jigsync.learn.onnx_file import Arrays
 from jigsync.measure.matcher import FORMAT, MatcherModel
@@ -22,9 +22,8 @@ OUTPUTS: Final = ("left", "right", "none")
 def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
     """The matcher of a run; golden: sides of unit variance."""
     sizes = config["network"]
-    matcher = Matcher(MatcherOptions(**{**sizes, "dilations": tuple(sizes["dilations"])}))
-    matcher.load_state_dict(weights)
-    matcher.eval()
+    options = MatcherOptions(**{**sizes, "dilations": tuple(sizes["dilations"])})
+    matcher = built(lambda: Matcher(options), weights).eval()
     strips = np.random.default_rng(0).standard_normal((GOLDEN_SIDES, CHANNELS, ROWS), dtype=np.float32)
     with torch.no_grad():
         codes = matcher.encoder(torch.from_numpy(strips))

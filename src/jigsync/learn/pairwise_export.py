@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jigsync.learn.export import Deployed
+from jigsync.learn.export import Deployed, built
 from jigsync.learn.lite0 import FEATURES
 from jigsync.learn.pairwise import Pairwise, PairwiseOptions
 from jigsync.measure.described import HEADS
@@ -45,8 +45,8 @@ def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
     """The pairwise model of a run; golden features of unit variance."""
     sizes = dict(config["network"])
     encoder = sizes.pop("encoder_sha256")
-    model = Pairwise(PairwiseOptions(**sizes))
-    model.load_state_dict(weights)
+    options = PairwiseOptions(**sizes)
+    model = built(lambda: Pairwise(options), weights)
     rng = np.random.default_rng(0)
     features = rng.standard_normal((GOLDEN_FRAGMENTS, 4, FEATURES + HEADS), dtype=np.float32)
     return Deployed(

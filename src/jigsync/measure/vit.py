@@ -116,7 +116,9 @@ def _read(path: Path) -> Any:
 
 
 def _unreadable(path: Path, error: Exception) -> FormatError:
-    reason = str(error).partition("\n")[0] or type(error).__name__
+    reason = str(error).partition("\n")[0][:200] or type(error).__name__
+    if "weights_only" in str(error):  # torch would advise to run what is in it
+        reason = "it holds more than tensors, and nothing else is unpickled"
     return FormatError(f"The weights '{path}' cannot be read: {reason}.")
 
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import io
 import stat
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from jigsync.errors import FormatError, InputError
+from jigsync.errors import FormatError, InputError, JigsyncError
 from jigsync.web.limits import Limits, Refusal, plenty
 
 JUNK: Final = frozenset(("__MACOSX", "Thumbs.db", "desktop.ini"))
@@ -99,7 +97,9 @@ def _unpack(name: str, data: bytes, limits: Limits) -> list[Entry]:
                     continue
                 # zipfile gives no more than the size that was added up above, whatever the entry unpacks to.
                 found.append(Entry(parts, archive.read(info)))
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError, ValueError, struct.error) as error:
+    except (JigsyncError, Refusal):
+        raise
+    except Exception as error:  # a broken file leads zipfile into errors of any kind
         raise FormatError(f"The zip file '{shown}' cannot be unpacked: {readable(str(error)).rstrip('.')}.") from None
     return found
 

@@ -151,11 +151,6 @@ class Spec:
                 raise split.refuse(f"one of {', '.join(GAP_SPLITS)}")
             index = told.key("index").integer(0, MAX_SEED)
             source = GapSource(Path(told.key("folder").text()), split.text(), index)
-        return cls(
-            file_name(node.key("name")),
-            node.key("grid").grid(),
-            *(node.key(key).text() for key in ("severity", "picture", "kind")),
-            node.key("seed").integer(0, MAX_SEED),
-            upright.value,
-            source,
-        )
+        severity, picture, kind = (node.key(key).text() for key in ("severity", "picture", "kind"))
+        name, grid, seed = file_name(node.key("name")), node.key("grid").grid(), node.key("seed").integer(0, MAX_SEED)
+        return cls(name, grid, severity, picture, kind, seed, upright.value, source)
