@@ -41,6 +41,11 @@ class MissingExtraError(JigsyncError):
         super().__init__(
             f"{feature} needs the package '{package}', which is not installed: pip install 'jigsync[{extra}]'."
         )
+        self._told = feature, package, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
+        # A worker process sends it home pickled.
+        return type(self), self._told
 
 
 def bad_value(name: str, owner: str, allowed: str, got: object) -> OptionError:
