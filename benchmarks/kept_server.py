@@ -77,10 +77,10 @@ def undisturbed(folder: Path, puzzles: list[Packed]) -> tuple[list[str], float]:
         served.stop()
 
 
-def serve_kills(folder: Path, count: int, seed: int) -> tuple[int, str, str]:
-    """(kills, outcome, what is wrong): rounds of puzzles while the server is killed and started again."""
+def serve_kills(folder: Path, count: int, seed: int, size: int = PUZZLES) -> tuple[int, str, str]:
+    """(kills, outcome, what is wrong): rounds of `size` puzzles while the server is killed and started again."""
     rng = np.random.default_rng(seed)
-    puzzles = packed_puzzles(PUZZLES)
+    puzzles = packed_puzzles(size)
     reference, seconds = undisturbed(folder / "undisturbed", puzzles)
     done = rounds = 0
     wrong = ""
@@ -89,7 +89,7 @@ def serve_kills(folder: Path, count: int, seed: int) -> tuple[int, str, str]:
         killed, wrong = _round(here, puzzles, reference, count - done, float(seconds), rng)
         done += killed
         rounds += 1
-    told = f"{rounds} rounds of {PUZZLES} puzzles, every one answered as by the undisturbed server"
+    told = f"{rounds} rounds of {size} puzzles, every one answered as by the undisturbed server"
     return done, told, wrong
 
 

@@ -30,4 +30,4 @@ def quick_task(images: Path) -> QuickTask:
 
 
 if __name__ == "__main__":
-    train(quick_task(Path(sys.argv[1])), Path(sys.argv[2]), replace(QUICK, steps=2))
+    train(quick_task(Path(sys.argv[1])), Path(sys.argv[2]), replace(QUICK, steps=int(sys.argv[3])))

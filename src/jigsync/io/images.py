@@ -186,6 +186,11 @@ def write_png(path: StrPath, pixels: NDArray[np.uint8]) -> None:
 # ---------------------------------------------------------------------------------------------- folders
 
 
+def _is_listed(path: Path) -> bool:
+    """A file, or a link to nothing: whoever reads it will say so."""
+    return path.is_file() or (path.is_symlink() and not path.exists())
+
+
 def list_images(folder: StrPath) -> list[Path]:
     """The pictures of a folder (by suffix, hidden ones left out) in natural order: 2.png before 10.png."""
     root = Path(folder)
@@ -196,7 +201,7 @@ def list_images(folder: StrPath) -> list[Path]:
     pictures = [
         root / name
         for name in sorted(names, key=natural_key)
-        if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES and (root / name).is_file()
+        if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES and _is_listed(root / name)
     ]
     if not pictures:
         raise InputError(f"The folder '{root}' must hold pictures ({', '.join(sorted(SUFFIXES))}). It holds none.")

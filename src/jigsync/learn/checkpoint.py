@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,25 +49,27 @@ def save(path: Path, config: dict[str, Any], progress: Progress, tensors: dict[s
 
 
 def save_last(folder: Path, config: dict[str, Any], progress: Progress, tensors: dict[str, dict[str, Tensor]]) -> None:
-    """Writes a run's checkpoint; the one that was there stays as the previous one."""
-    last, previous = folder / LAST, folder / PREVIOUS
+    """Writes a run's checkpoint; the one that was there, unless it is damaged, stays as the previous one."""
+    last = folder / LAST
     if last.exists():
-        previous.unlink(missing_ok=True)
-        os.link(last, previous)
+        with suppress(InputError):
+            load(last)
+            os.replace(last, folder / PREVIOUS)
     save(last, config, progress, tensors)
 
 
 def load_last(folder: Path) -> tuple[dict[str, Any], Progress, dict[str, dict[str, Tensor]]] | None:
     """A run's checkpoint, or None when there is none; the previous one, and it is said so, when the last is damaged."""
-    if not (folder / LAST).exists():
-        return None
+    last, previous = folder / LAST, folder / PREVIOUS
+    if not last.exists():  # killed between the two
+        return load(previous) if previous.exists() else None
     try:
-        return load(folder / LAST)
+        return load(last)
     except InputError as error:
-        if not (folder / PREVIOUS).exists():
+        if not previous.exists():
             raise
-        log.warning("jigsync: %s The training goes on from '%s'.", error, folder / PREVIOUS)
-        return load(folder / PREVIOUS)
+        log.warning("jigsync: %s The training goes on from '%s'.", error, previous)
+        return load(previous)
 
 
 def load(path: Path) -> tuple[dict[str, Any], Progress, dict[str, dict[str, Tensor]]]:

@@ -106,7 +106,7 @@ def plan_sweep(
     request = {
         "format": FORMAT,
         "images": os.fspath(_folder(source).resolve()),
-        "pictures": [[path.name, path.stat().st_size] for path in pictures],
+        "pictures": [[path.name, path.lstat().st_size] for path in pictures],
         "options": options.to_json(),
     }
     # A URL that cannot be written to is found out before the pictures are read.

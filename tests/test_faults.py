@@ -1,0 +1,251 @@
+"""Kills, a full disk, unreadable and damaged files: benchmarks/faults.py in short, and damage one by one."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jigsync.cli import main
+from jigsync.errors import FormatError, InputError
+from jigsync.io.files import read_json, write_json
+from jigsync.io.seal import check_seal, sealed
+from jigsync.io.shards import read_shard
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "benchmarks"))
+
+import faults  # noqa: E402
+import kept_server  # noqa: E402
+import victims  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return victims.pictures(tmp_path_factory.mktemp("pictures"), count=2)
+
+
+def quick_train(images: Path) -> victims.Victim:
+    """The real loop on a tiny network; the command line has none so small."""
+    script = [sys.executable, str(HERE / "learn_quick.py"), str(images)]
+    return victims.Victim("train", lambda out: [*script, str(out), "6"], victims.trained)
+
+
+def right(row: faults.Row) -> None:
+    assert row.wrong == "", row
+
+
+# ---------------------------------------------------------------------------------------------- kills
+
+
+@pytest.mark.parametrize(("name", "count"), [("sweep", 2), ("eval", 1), ("train", 1)])
+def test_a_killed_command_ends_like_an_undisturbed_one(name: str, count: int, images: Path, tmp_path: Path) -> None:
+    if name == "train":
+        pytest.importorskip("torch")
+    victim = {
+        "sweep": lambda: victims.sweep_victim(images, per_image=2),
+        "eval": lambda: victims.eval_victim(images, grids="2x3"),
+        "train": lambda: quick_train(images),
+    }[name]()
+    reference, seconds = faults.undisturbed(victim, tmp_path / "whole")
+    row = faults.kills(victim, tmp_path, reference, seconds, count, seed=4)
+    right(row)
+    assert row.done == count
+
+
+def test_a_killed_server_answers_what_was_asked_before(tmp_path: Path) -> None:
+    done, _, wrong = kept_server.serve_kills(tmp_path, 1, seed=1, size=2)
+    assert (done, wrong) == (1, "")
+
+
+def test_what_is_lost_doubled_or_other_is_told() -> None:
+    """The harness itself can fail."""
+    assert faults.differs({"a": "1"}, {"a": "1"}) == ""
+    told = faults.differs({"a": "1", "b": "2"}, {"b": "3", "c": "4"})
+    assert told == "lost: a (1); too many: c (1); other: b (1)"
+
+
+# ---------------------------------------------------------------------------------------------- full and unreadable
+
+
+def test_a_full_disk_is_one_sentence_and_the_run_goes_on(images: Path, tmp_path: Path) -> None:
+    try:
+        with faults.small_disk(tmp_path / "probe", 100):
+            pass
+    except (PermissionError, FileNotFoundError) as error:
+        pytest.skip(str(error))
+    victim = victims.sweep_victim(images, per_image=2)
+    reference, _ = faults.undisturbed(victim, tmp_path / "whole")
+    right(faults.full_disk(victim, tmp_path, reference, 200))
+
+
+def test_pictures_that_cannot_be_read_are_left_out_and_named(images: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    shutil.copytree(images, folder)
+    rng = np.random.default_rng(0)
+    for name, damage in (("locked", faults.unreadable), ("gone", faults.dangling)):
+        path = folder / f"{name}.png"
+        shutil.copy(next(images.iterdir()), path)
+        damage(path, rng)
+    command = victims.sweep_victim(folder, per_image=1).command(tmp_path / "out")
+    ended = victims.run(command, preexec_fn=victims.obey_modes)
+    assert ended.code == 0, ended.said
+    for name in ("locked", "gone"):
+        assert f"{name}.png' cannot be read" in ended.said
+    assert "Traceback" not in ended.said
+
+
+# ---------------------------------------------------------------------------------------------- damage
+
+
+def test_a_damaged_shard_is_named_and_made_again(
+    images: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    command = ["sweep", str(images), "--out", str(tmp_path / "out"), "--grids", "2", "--severities", "clean", "--cell"]
+    command += ["16", "--workers", "1", "--shards", "--json"]
+    assert main(command) == 0
+    before = victims.whole_tree(tmp_path / "out")
+    rng = np.random.default_rng(2)
+    for folder, damage in (("shards", faults.flipped), ("shards", faults.cut_off), ("stats", faults.flipped)) * 2:
+        path = sorted((tmp_path / "out" / folder).iterdir())[0]
+        damage(path, rng)
+        caplog.clear()
+        assert main(command) == 0
+        assert path.name in caplog.text
+        assert "It is made again." in caplog.text
+        assert victims.whole_tree(tmp_path / "out") == before
+    caplog.clear()
+    assert main(command) == 0
+    assert caplog.text == ""
+    (tmp_path / "out" / "manifest.jsonl").unlink()
+    (tmp_path / "out" / ".jigsync-0.tmp").write_bytes(b"left by a kill")
+    assert main(command) == 0
+    assert victims.whole_tree(tmp_path / "out") == before
+    assert sum(len(list(read_shard(path))) for path in (tmp_path / "out" / "shards").iterdir()) == 2
+
+
+def test_a_damaged_evaluation_is_named_and_made_again(
+    images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    command = ["eval", "--images", str(images), "--out", str(out), "--grids", "2", "--severities", "clean", "--cell"]
+    command += ["24", "--solvers", "greedy:boundary", "--workers", "1", "--gallery", "0", "--json"]
+    assert main(command) == 0
+    before = victims.scores(out)
+    rng = np.random.default_rng(3)
+    for pattern in ("predictions/*/*.jsonl", "truths/*.json"):
+        for damage in (faults.flipped, faults.flipped, faults.cut_off, faults.a_folder):
+            path = sorted(out.glob(pattern))[0]
+            how = damage(path, rng)
+            capsys.readouterr()
+            assert main(command) == 2, how
+            assert str(path) in (said := capsys.readouterr().err)
+            assert len([line for line in said.splitlines() if line.startswith("jigsync:")]) == 1
+            faults._delete(path)
+            assert main(command) == 0
+            assert victims.scores(out) == before
+    lines = (out / "puzzles.jsonl").read_text().splitlines(keepends=True)
+    (out / "puzzles.jsonl").write_text(lines[0] + lines[1][:20])
+    assert main(["eval", "--out", str(out), "--gallery", "0"]) == 2
+    assert "puzzles.jsonl' is damaged" in capsys.readouterr().err
+
+
+def test_an_evaluation_killed_while_it_planned_goes_on(images: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ["eval", "--images", str(images), "--out", str(out), "--grids", "2", "--severities", "clean", "--cell"]
+    command += ["24", "--solvers", "greedy:boundary", "--workers", "1", "--gallery", "0", "--json"]
+    out.mkdir()
+    (out / "puzzles.jsonl").write_text("")
+    (out / ".jigsync-1.tmp").write_text("")
+    assert main(command) == 0
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "holiday.txt").touch()
+    assert main([*command, "--out", str(tmp_path / "other")]) == 2
+
+
+@pytest.fixture(scope="module")
+def training(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
+    from learn_quick import QUICK, quick_task
+
+    from jigsync.learn.loop import train
+
+    out = tmp_path_factory.mktemp("training")
+    train(quick_task(images), out, QUICK)
+    return out
+
+
+@pytest.fixture
+def copied(training: Path, tmp_path: Path) -> Path:
+    shutil.copytree(training, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def go_on(images: Path, out: Path) -> None:
+    from learn_quick import QUICK, quick_task
+
+    from jigsync.learn.loop import train
+
+    train(quick_task(images), out, QUICK)
+
+
+@pytest.mark.parametrize("damage", [faults.flipped, faults.cut_off, faults.a_folder], ids=lambda d: d.__name__)
+def test_a_damaged_checkpoint_goes_back_to_the_one_before(
+    damage: faults.Damage, images: Path, copied: Path, training: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = np.random.default_rng(1)
+    damage(copied / "last.safetensors", rng)
+    if damage is faults.a_folder:
+        with pytest.raises(InputError, match=r"last\.safetensors"):
+            go_on(images, copied)
+        return
+    go_on(images, copied)
+    assert "last.safetensors' is" in caplog.text
+    assert "goes on from" in caplog.text
+    assert victims.trained(copied) == victims.trained(training)
+
+
+def test_two_damaged_checkpoints_are_named(images: Path, copied: Path) -> None:
+    rng = np.random.default_rng(1)
+    for name in ("last", "previous"):
+        faults.flipped(copied / f"{name}.safetensors", rng)
+    with pytest.raises(FormatError, match=r"previous\.safetensors' is"):
+        go_on(images, copied)
+
+
+def test_a_damaged_chunk_is_made_again(
+    images: Path, copied: Path, training: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = np.random.default_rng(5)
+    for path in copied.glob("*.safetensors"):
+        path.unlink()
+    damaged = sorted((copied / "chunks-0").iterdir())[0]
+    whole = damaged.read_bytes()
+    faults.flipped(damaged, rng)
+    with caplog.at_level(logging.WARNING):
+        go_on(images, copied)
+    assert damaged.name in caplog.text
+    assert "It is made again." in caplog.text
+    assert damaged.read_bytes() == whole
+    assert victims.trained(copied) == victims.trained(training)
+
+
+def test_a_damaged_curve_is_named(images: Path, copied: Path) -> None:
+    text = (copied / "curve.csv").read_text()
+    (copied / "curve.csv").write_text(text[: len(text) // 2].rpartition(",")[0])
+    with pytest.raises(FormatError, match=r"curve\.csv' is not a curve of"):
+        go_on(images, copied)
+
+
+def test_a_seal_breaks_with_any_digit(tmp_path: Path) -> None:
+    write_json(tmp_path / "x.json", sealed({"turns": [1, 2], "energy": -0.1, "name": "é"}))
+    value = read_json(tmp_path / "x.json")
+    check_seal(value, "x.json")
+    with pytest.raises(FormatError, match=r"'x\.json' is damaged: it is not what its own checksum says"):
+        check_seal({**value, "turns": [1, 3]}, "x.json")
+    with pytest.raises(FormatError, match="damaged"):
+        check_seal({key: part for key, part in value.items() if key != "sha256"}, "x.json")
