@@ -6,7 +6,7 @@
 # make picture rewrite README.md's pictures and those of docs/method.md from the demo's puzzle
 # make format  format the code, apply the linter's fixes
 # make lock    write locks/*.txt anew for pyproject.toml; UPGRADE=--upgrade takes newer versions where there are any
-# make audit   look the locked packages up in the database of known vulnerabilities (needs pypi.org)
+# make audit   look the locked packages up in a database of known vulnerabilities: pypi.org, or AUDIT='-s osv' osv.dev
 # make sbom    list what is installed, and our weights, as build/sbom-demo.json and build/sbom-test.json (CycloneDX)
 # make clean   remove what the other targets made
 #
@@ -130,7 +130,7 @@ lock: $(TOOLS)/installed
 
 # Strict: a package that could not be looked up is a failure, not a clean result.
 audit: $(TOOLS)/installed
-	$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
+	$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off $(AUDIT) \
 	    $(foreach lock,$(wildcard locks/*.txt),$(if $(findstring without-cuda,$(lock)),,-r $(lock)))
 
 sbom: $(VENV)/installed-dev
