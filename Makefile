@@ -97,10 +97,10 @@ endif
 
 # Without its libraries, which a build for the CPU does not have; one for CUDA does not start like that and gets them.
 define install-torch
-$(PIP) install --no-deps '$(TORCH)'
+$(PIP) install --no-deps $(TORCH)
 @$(BIN)/python -W ignore -c 'import torch' 2>/dev/null || { \
     echo "This $(TORCH) is not a build for the CPU: its own libraries are installed too, without hashes."; \
-    $(PIP) install '$(TORCH)'; }
+    $(PIP) install $(TORCH); }
 endef
 
 $(VENV)/installed: $(INSTALL_FROM) | $(BIN)/python
