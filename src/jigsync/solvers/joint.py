@@ -3,9 +3,16 @@
     energy = - (joint log-probability of all pairs and single fragments, up to a constant)      lower is better
 
 An unknown grid is decided by the energy: scores are log-ratios against "not neighbours", so a grid with more right
-neighbours wins over one with fewer. Four fragments say little about that, so long grids are a little less likely
-beforehand: log p(grid) = - log(rows / cols)^2 / (2 ASPECT^2) + const. Factorizations climb a ladder: all of them
-with little effort, those that come near the best one with more and then with all of it.
+neighbours wins over one with fewer. Long grids are less likely beforehand:
+
+    log p(grid) = - LONG max(N, FEW) |log(rows / cols)| + const
+
+Few fragments say little about their grid. Many that are hard to measure say little, too, but each adds its noise to
+the energy: a prior that does not grow with N puts a square picture of a hundred eroded fragments into 2 rows. Where
+seams can be read, a wrong grid breaks so many of them that the prior decides nothing.
+
+Factorizations climb a ladder: all of them with little effort, those that come near the best one with more and then
+with all of it.
 """
 
 from __future__ import annotations
@@ -23,11 +30,11 @@ from jigsync.solvers.confidence import confidences
 from jigsync.solvers.evidence import Evidence
 from jigsync.sync.engine import MapResult, solve_map
 
-LADDER: Final = ((0.03, 4), (0.2, 3))
+LADDER: Final = ((0.03, 4), (0.2, 2))
 """(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""
-ASPECT: Final = 0.6
-"""Standard deviation of log(height / width) of pictures: two in three are between 9:5 upright and 9:5 lying."""
-MARGIN: Final = 0.25
+LONG, FEW = 0.3, 9
+"""Nats a fragment for a picture e times as long as wide, and the least number of fragments that is reckoned with."""
+MARGIN: Final = 0.15
 """Of the grids of a rung, those go on whose energy is within this share of the best one's: little effort leaves a hard
 puzzle's true grid behind a wrong one, but never by much."""
 
@@ -39,7 +46,8 @@ class _Found(NamedTuple):
     @property
     def worth(self) -> float:
         """Log-probability of the placement and its grid, up to a constant."""
-        return self.result.energy - math.log(self.grid.rows / self.grid.cols) ** 2 / (2 * ASPECT**2)
+        n = int((self.result.slots >= 0).sum())
+        return self.result.energy - LONG * max(n, FEW) * abs(math.log(self.grid.rows / self.grid.cols))
 
 
 class Joint:
