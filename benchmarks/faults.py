@@ -242,7 +242,7 @@ def damaged(
             again = run(victim.command(out))
             wrong = wrong or (f"code {again.code} after it was deleted: {again.said[-300:]}" if again.code else "")
         wrong = wrong or differs(reference, victim.outcome(out))
-        return Row(victim.name, f"{name}: {damage.__name__}", 1, told, f"{how}: {wrong}" if wrong else "")
+        return Row(victim.name, f"{pattern}: {damage.__name__}", 1, told, f"{name}, {how}: {wrong}" if wrong else "")
     finally:
         shutil.rmtree(out)
 

@@ -241,6 +241,36 @@ def test_a_damaged_curve_is_named(images: Path, copied: Path) -> None:
         go_on(images, copied)
 
 
+def test_what_a_network_leaves_out_is_the_same_after_a_kill(images: Path, training: Path, tmp_path: Path) -> None:
+    import torch
+    from learn_quick import QUICK, QuickTask, quick_task
+
+    from jigsync.learn.loop import Report, train
+    from jigsync.learn.matcher import Matcher
+
+    class Forgetful(Matcher):
+        def forward(self, batch: object) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+            loss, means = super().forward(batch)
+            return loss * torch.nn.functional.dropout(torch.ones(64), 0.5).mean(), means
+
+    class ForgetfulTask(QuickTask):
+        def model(self) -> Matcher:
+            return Forgetful(self.options)
+
+    def kill(report: Report) -> None:
+        if report.step == 5:
+            raise KeyboardInterrupt
+
+    task = ForgetfulTask(**vars(quick_task(images)))
+    for name in ("whole", "killed"):
+        shutil.copytree(training / "chunks-0", tmp_path / name / "chunks-0")
+    train(task, tmp_path / "whole", QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        train(task, tmp_path / "killed", QUICK, kill)
+    train(task, tmp_path / "killed", QUICK)
+    assert victims.trained(tmp_path / "killed") == victims.trained(tmp_path / "whole") != victims.trained(training)
+
+
 def test_a_seal_breaks_with_any_digit(tmp_path: Path) -> None:
     write_json(tmp_path / "x.json", sealed({"turns": [1, 2], "energy": -0.1, "name": "é"}))
     value = read_json(tmp_path / "x.json")

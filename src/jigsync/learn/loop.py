@@ -1,7 +1,8 @@
 """The training loop, the same for every model: batches by counter, AdamW, a running average, checkpoints, a curve.
 
 Resumable: a run killed at any moment goes on from its last checkpoint and gives the same curve, because a step's
-samples, augmentation and rate are functions of (seed, step) and logged means start afresh at every checkpoint.
+samples, augmentation, rate and dropped features are functions of (seed, step) and logged means start afresh at every
+checkpoint.
 """
 
 from __future__ import annotations
@@ -170,6 +171,7 @@ def train(
     try:
         for step in range(progress.step, options.steps):
             rng = np.random.default_rng(derive_seed("step", task.seed, step, rank))
+            torch.manual_seed(derive_seed("network", task.seed, step, rank) % 2**31)  # what the network leaves out
             window = chunks.window(*options.chunks_at(step))
             picked = rng.choice(len(window), options.samples, replace=False)
             batch = task.batch([window[k] for k in picked], rng)
