@@ -42,19 +42,17 @@ def first(folder: Path, name: str) -> bool:
 
 
 def die_while_writing(work: Callable[[Any], Any], folder: Path, unit: Any) -> Any:
-    """The first two units that come lose their process by SIGKILL, with half of what they write written."""
+    """The first unit that comes loses its process by SIGKILL, with what it writes written but not yet in its place."""
     sign(folder, "begun")
-    if first(folder, "death-1") or first(folder, "death-2"):
+    if first(folder, "death"):
         files.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
     return work(unit)
 
 
 def always_die(work: Callable[[Any], Any], folder: Path, unit: Any) -> Any:
-    """Unit 3 kills whoever does it."""
-    if unit == 3:
-        sign(folder, "killed")
-        os.kill(os.getpid(), signal.SIGKILL)
-    return work(unit)
+    """A unit that kills whoever does it."""
+    sign(folder, "killed")
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def wait_on_the_second_node(work: Callable[[Any], Any], folder: Path, unit: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
+import pickle
 import socket
 import subprocess
 import sys
@@ -47,6 +47,7 @@ class TwoNodes:
     """A Ray of two nodes on this machine."""
 
     cluster: Any
+    second: Any
     address: str
     engine: RayEngine
 
@@ -55,20 +56,32 @@ class TwoNodes:
 def ray_nodes() -> Iterator[TwoNodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_raylet_start_wait_time_s", "240")  # a busy machine
         # Nodes are processes of their own: what is not installed comes to them this way.
         folders = (Path(__file__).parent, Path(jigsync.__file__).parents[1], os.environ.get("PYTHONPATH", ""))
         patch.setenv("PYTHONPATH", os.pathsep.join(str(folder) for folder in folders))
-        from ray.cluster_utils import Cluster
-
-        cluster = Cluster()
+        cluster, second = started()
         try:
-            for _ in range(2):
-                cluster.add_node(num_cpus=1, object_store_memory=STORE, include_dashboard=False)
             with ray_engine.ray_engine(cluster.address, 4) as engine:
-                yield TwoNodes(cluster, cluster.address, engine)
+                yield TwoNodes(cluster, second, cluster.address, engine)
         finally:
             cluster.shutdown()
+
+
+def started() -> tuple[Any, Any]:
+    """A cluster and its second node. A node gives up when a busy machine does not start its helpers in 15 s."""
+    from ray.cluster_utils import Cluster
+
+    # No more helpers than Ray needs: each is a process of Python.
+    node = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+    for left in (2, 1, 0):
+        cluster = Cluster()
+        try:
+            return cluster, [cluster.add_node(num_cpus=1, object_store_memory=STORE, **node) for _ in range(2)][1]
+        except Exception:
+            cluster.shutdown()
+            if not left:
+                raise
+    raise AssertionError
 
 
 @pytest.fixture(scope="module")
@@ -108,15 +121,21 @@ def test_a_process_that_dies_loses_nothing(made: Sweep, images: Path, tmp_path: 
     (tmp_path / "signs").mkdir()
     sweep = plan_sweep(images, tmp_path / "out", OPTIONS)
     write_shards(sweep, workers=cluster_work.Spoiled(2, cluster_work.die_while_writing, tmp_path / "signs"))
-    assert (tmp_path / "signs" / "death-2").exists()
+    assert (tmp_path / "signs" / "death").exists()
     assert tree(sweep.out) == tree(made.out), "also no half shard of the dead"
 
 
 def test_a_unit_that_kills_every_process_is_given_up(tmp_path: Path) -> None:
     engine = cluster_work.Spoiled(2, cluster_work.always_die, tmp_path)
     with pytest.raises(InputError, match="A worker process died 3 times, most likely for want of memory: try fewer"):
-        list(engine.run(cluster_work.double, [1, 2, 3, 4]))
-    assert len(list(tmp_path.iterdir())) == 3
+        list(engine.run(cluster_work.double, [1, 2]))
+    assert len(list(tmp_path.iterdir())) >= 3
+
+
+def test_every_error_comes_home_from_a_process() -> None:
+    for error in (MissingExtraError("It", "that", "extra"), OptionError("No."), InputError("No.")):
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (type(error), str(error))
 
 
 # ---------------------------------------------------------------------------------------------- Ray
@@ -132,7 +151,9 @@ def test_both_nodes_work(ray_nodes: TwoNodes, tmp_path: Path) -> None:
     assert dict(run_units(cluster_work.double, [3, 1, 2], ray_nodes.engine)) == {1: 2, 2: 4, 3: 6}
 
 
-def test_killed_workers_lose_and_double_nothing(ray_nodes: TwoNodes, made: Sweep, images: Path, tmp_path: Path) -> None:
+def test_a_killed_worker_loses_and_doubles_nothing(
+    ray_nodes: TwoNodes, made: Sweep, images: Path, tmp_path: Path
+) -> None:
     signs = tmp_path / "signs"
     signs.mkdir()
     sweep = plan_sweep(images, tmp_path / "out", OPTIONS)
@@ -140,40 +161,32 @@ def test_killed_workers_lose_and_double_nothing(ray_nodes: TwoNodes, made: Sweep
     corpus.write_unit(units[0])  # begun by this process, ended by Ray
     kept = units[0].shard.stat().st_mtime_ns  # type: ignore[union-attr]
     seen: list[int] = []
+
+    def progress(what: str, done: int, total: int) -> None:
+        seen.extend([done] if what == "puzzles cut" else [])
+
     engine = cluster_work.Spoiled(ray_nodes.engine, cluster_work.die_while_writing, signs)
-    write_shards(sweep, workers=engine, progress=lambda _, done, __: seen.append(done))
+    write_shards(sweep, workers=engine, progress=progress)
     assert tree(sweep.out) == tree(made.out)
     assert units[0].shard.stat().st_mtime_ns == kept  # type: ignore[union-attr]
-    begun = [path for path in signs.iterdir() if not path.name.startswith("death")]
-    assert len(begun) == len(units) - 1 + 2, "two were begun a second time"
+    begun = [path for path in signs.iterdir() if path.name != "death"]
+    assert len(begun) == len(units) - 1 + 1, "one was begun a second time"
     assert len(seen) == len(units) - 1, "and each was counted once"
     assert seen[-1] == len(sweep.rows)
 
 
-def test_a_lost_node_loses_and_doubles_nothing(ray_nodes: TwoNodes, made: Sweep, images: Path, tmp_path: Path) -> None:
-    signs = tmp_path / "signs"
-    signs.mkdir()
-    node = ray_nodes.cluster.add_node(num_cpus=1, object_store_memory=STORE, include_dashboard=False)
-    (signs / "doomed").write_text(node.node_id, encoding="utf-8")
+def test_ctrl_c_stops_and_the_other_engine_goes_on(
+    ray_nodes: TwoNodes, made: Sweep, images: Path, tmp_path: Path
+) -> None:
+    def stop(what: str, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
     sweep = plan_sweep(images, tmp_path / "out", OPTIONS)
-    failed: list[BaseException] = []
-
-    def remove() -> None:
-        try:
-            until = time.monotonic() + 120
-            while not [path for path in signs.iterdir() if path.read_text(encoding="utf-8") == "lost"]:
-                assert time.monotonic() < until, "no unit came to the node"
-                time.sleep(0.05)
-            ray_nodes.cluster.remove_node(node, allow_graceful=False)
-        except BaseException as error:
-            failed.append(error)
-
-    killer = threading.Thread(target=remove)
-    killer.start()
-    engine = cluster_work.Spoiled(ray_nodes.engine, cluster_work.wait_on_the_second_node, signs)
-    write_shards(sweep, workers=engine)
-    killer.join()
-    assert not failed
+    with pytest.raises(KeyboardInterrupt):
+        write_shards(sweep, workers=ray_nodes.engine, progress=stop)
+    units = plan_units(sweep)
+    assert 1 <= len(corpus.finished(units)) < len(units)
+    write_shards(sweep)
     assert tree(sweep.out) == tree(made.out)
 
 
@@ -189,21 +202,14 @@ def test_scores_are_the_same(ray_nodes: TwoNodes, images: Path, tmp_path: Path) 
         predict.predict(specs, config, tmp_path / name, workers, lambda *_: None)  # type: ignore[arg-type]
         found = [one for spec in specs for one in score_cache(spec, config, Cache(tmp_path / name))]
         scores.append([replace(one, seconds=0.0, measured=0.0) for one in found])
-    assert (signs / "death-2").exists()
+    assert (signs / "death").exists()
     assert len(scores[0]) == 12
     assert scores[0] == scores[1]
 
 
-def test_a_unit_that_kills_every_worker_is_given_up(ray_nodes: TwoNodes, tmp_path: Path) -> None:
-    engine = cluster_work.Spoiled(ray_nodes.engine, cluster_work.always_die, tmp_path)
-    with pytest.raises(InputError, match=r"A worker process died 3 times.*the last time, Ray said: "):
-        list(engine.run(cluster_work.double, [1, 2, 3, 4]))
-    assert len(list(tmp_path.iterdir())) == 3
-
-
 def test_what_workers_cannot_do_is_named(ray_nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_png(tmp_path / "in" / "a.png", np.random.default_rng(0).integers(0, 256, (32, 48, 3), dtype=np.uint8))
-    sweep = plan_sweep(tmp_path / "in", tmp_path / "out", OPTIONS)
+    sweep = plan_sweep(tmp_path / "in", tmp_path / "out", replace(OPTIONS, per_image=1))
     (tmp_path / "in" / "a.png").unlink()
     with pytest.raises(InputError, match=r"On the Ray node .*: The path '.*a\.png' cannot be read: No such file"):
         write_shards(sweep, workers=ray_nodes.engine)
@@ -217,47 +223,71 @@ def test_what_workers_cannot_do_is_named(ray_nodes: TwoNodes, tmp_path: Path, mo
         list(ray_nodes.engine.run(ghost.work, [1]))
 
 
+def test_a_unit_that_kills_every_worker_is_given_up(
+    ray_nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "ATTEMPTS", 2)
+    engine = cluster_work.Spoiled(ray_nodes.engine, cluster_work.always_die, tmp_path)
+    with pytest.raises(InputError, match=r"A worker process died .*the last time, Ray said: "):
+        list(engine.run(cluster_work.double, [1]))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_lost_node_loses_and_doubles_nothing(ray_nodes: TwoNodes, made: Sweep, images: Path, tmp_path: Path) -> None:
+    signs = tmp_path / "signs"
+    signs.mkdir()
+    (signs / "doomed").write_text(ray_nodes.second.node_id, encoding="utf-8")
+    sweep = plan_sweep(images, tmp_path / "out", OPTIONS)
+    failed: list[BaseException] = []
+
+    def remove() -> None:
+        try:
+            until = time.monotonic() + 120
+            while not [path for path in signs.iterdir() if path.read_text(encoding="utf-8") == "lost"]:
+                assert time.monotonic() < until, "no unit came to the node"
+                time.sleep(0.05)
+            ray_nodes.cluster.remove_node(ray_nodes.second, allow_graceful=False)
+        except BaseException as error:
+            failed.append(error)
+
+    killer = threading.Thread(target=remove)
+    killer.start()
+    engine = cluster_work.Spoiled(ray_nodes.engine, cluster_work.wait_on_the_second_node, signs)
+    write_shards(sweep, workers=engine)
+    killer.join()
+    assert not failed
+    assert tree(sweep.out) == tree(made.out)
+
+
 DRIVER = """
 import sys
+from pathlib import Path
+
+import cluster_work
 from jigsync.cli import main
 from jigsync.sweep import corpus
 
+def with_a_death(work, units, workers):
+    return cluster_work.Spoiled(workers, cluster_work.die_while_writing, Path(sys.argv[1])).run(work, units)
+
 corpus.PER_SHARD = 3
-sys.exit(main(sys.argv[1:]))
+corpus.run_units = with_a_death
+sys.exit(main(sys.argv[2:]))
 """
 
 
 def test_the_command_line_prints_nothing_but_json(
     ray_nodes: TwoNodes, made: Sweep, images: Path, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-c", DRIVER, "sweep", str(images), "--out", "out", *ASKED]
+    (tmp_path / "signs").mkdir()
+    command = [sys.executable, "-c", DRIVER, str(tmp_path / "signs"), "sweep", str(images), "--out", "out", *ASKED]
     ray = ["--engine=ray", f"--address={ray_nodes.address}", "--workers=2"]
     done = subprocess.run([*command, *ray], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["report"]["sound"]
+    assert json.loads(done.stdout)["report"]["sound"], "Ray tells of the dead on stderr"
+    assert (tmp_path / "signs" / "death").exists()
     (tmp_path / "out" / "report.json").unlink()
     assert tree(tmp_path / "out") == tree(made.out)
-
-
-def test_ctrl_c_stops_and_the_other_engine_goes_on(
-    ray_nodes: TwoNodes, made: Sweep, images: Path, tmp_path: Path
-) -> None:
-    many = ["--per-image=40" if option.startswith("--per-image") else option for option in ASKED]
-    command = [sys.executable, "-c", DRIVER, "sweep", str(images), "--out", str(tmp_path / "out"), *many]
-    ray = ["--engine=ray", f"--address={ray_nodes.address}"]
-    running = subprocess.Popen([*command, *ray], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    with running:
-        until = time.monotonic() + 120
-        while not list(tmp_path.glob("out/stats/*.json")) and time.monotonic() < until:
-            time.sleep(0.05)
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
-    assert (running.returncode, out) == (130, ""), err
-    assert "Stopped by Ctrl-C." in err
-    sweep = plan_sweep(images, tmp_path / "out", replace(OPTIONS, per_image=40))
-    units = plan_units(sweep)
-    before = len(corpus.finished(units))
-    assert 1 <= before < len(units)
 
 
 # ---------------------------------------------------------------------------------------------- without a cluster

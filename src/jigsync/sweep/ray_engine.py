@@ -20,7 +20,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -100,12 +100,15 @@ class RayEngine:
 
 @contextmanager
 def ray_engine(address: str | None, workers: int) -> Iterator[RayEngine]:
-    """Joins the Ray at an address, or starts one here, for as long as the block lasts."""
+    """Joins the Ray at an address, or starts one here, for as long as the block lasts.
+
+    Meanwhile what is printed goes to stderr, for Ray prints when a worker dies, and stdout belongs to results.
+    """
     if not 0 <= workers <= 100_000:
         raise bad_value("workers", "Ray", "an integer from 0 to 100000", workers)
     # Read by ray when it is imported: nothing is reported to its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")  # a busy machine takes longer than Ray's 30 seconds
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "60")  # a busy machine takes longer than Ray's 30 seconds
     ray = _ray()
     if address is not None:
         _reach(address)
@@ -113,14 +116,15 @@ def ray_engine(address: str | None, workers: int) -> Iterator[RayEngine]:
     if address is None:
         cpus = workers or os.cpu_count() or 1
         options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": STORE_BYTES}
-    try:
-        ray.init(address=address or "local", **options)
-    except Exception as error:  # ConnectionError, RuntimeError (another version of ray there), its own kinds
-        raise _not_joined(address, str(error)) from None
-    try:
-        yield RayEngine(workers, identity_here())
-    finally:
-        ray.shutdown()
+    with redirect_stdout(sys.stderr):
+        try:
+            ray.init(address=address or "local", **options)
+        except Exception as error:  # ConnectionError, RuntimeError (another version of ray there), its own kinds
+            raise _not_joined(address, str(error)) from None
+        try:
+            yield RayEngine(workers, identity_here())
+        finally:
+            ray.shutdown()
 
 
 def _ray() -> Any:
