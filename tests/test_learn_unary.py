@@ -21,6 +21,7 @@ from jigsync.learn.gauge_loss import LOSSES  # noqa: E402
 from jigsync.learn.lite0 import FEATURES  # noqa: E402
 from jigsync.learn.mixture import pictures_of  # noqa: E402
 from jigsync.learn.unary import Unary  # noqa: E402
+from jigsync.learn.unary_data import with_gaps  # noqa: E402
 from jigsync.learn.unary_task import UnaryTask  # noqa: E402
 from jigsync.measure.unary import load_unary  # noqa: E402
 from jigsync.measure.views import prepared  # noqa: E402
@@ -114,3 +115,14 @@ def test_unknown_gauges_are_trained_as_the_losses_say(monkeypatch: pytest.Monkey
     cached = made("cached")
     torch.testing.assert_close(cached(batches["cached"])[0], least)
     assert bool((cached.cache.seen == 1).all())
+
+
+def test_an_assembled_picture_has_gaps_and_cells_that_faded_apart() -> None:
+    grey = np.full((96, 120, 3), 128, dtype=np.uint8)
+    drawn = [with_gaps(grey, np.random.default_rng(seed)) for seed in range(12)]
+    whole = [one for one in drawn if (one[..., 3] == 255).all() and (one[..., :3] == 128).all()]
+    gapped = [one for one in drawn if (one[..., 3] == 0).any()]
+    assert 0 < len(whole) < len(drawn)
+    assert all((one[one[..., 3] == 0] == 0).all() for one in gapped)
+    spread = [np.ptp(one[one[..., 3] == 255][:, 0]) for one in gapped]
+    assert max(spread) > 30

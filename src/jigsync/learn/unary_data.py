@@ -7,6 +7,7 @@ shuffling the four would change nothing, for the head is equivariant.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +20,7 @@ from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import Pictures
 from jigsync.measure.views import FRAGMENT, WHOLE, filled, four_turns
-from jigsync.sweep.photometry import jpeg_round_trip
+from jigsync.sweep.photometry import fade, jpeg_round_trip
 from jigsync.sweep.seeds import derive_seed
 
 LARGE: Final = (0.6, 1.0)
@@ -35,6 +36,8 @@ SKEW: Final = 4.0
 INSETS: Final = (-0.06, 0.16)
 """How far a fragment's sides are worn away, on average, in parts of it; negative: it leans over its cell."""
 ROUGH: Final = (0.0, 0.07)
+FADED: Final = 0.25
+"""Most eps_photo of an assembled picture's cells; one in six is not faded."""
 QUALITY: Final = (45, 96)
 
 Rgb = NDArray[np.uint8]
@@ -57,7 +60,7 @@ class UnaryData:
         at = int(rng.integers(len(self.pictures[drawn])))
         rgb = read_rgb(self.pictures[drawn][at])
         large, _ = _part(rgb, rng.uniform(*LARGE), rng)
-        views = digitised(with_gaps(large, rng), WHOLE, rng)
+        views = digitised(with_gaps(_smaller(large), rng), WHOLE, rng)
         small, cells = [], []
         for _ in range(SMALLS):
             share = max(rng.uniform(*SMALL), min(1.0, SHRINK * FRAGMENT / min(rgb.shape[:2])))
@@ -85,6 +88,16 @@ def _part(rgb: Rgb, share: float, rng: np.random.Generator) -> tuple[Rgb, tuple[
     return part, ((left + width / 2) / rgb.shape[1], (top + height / 2) / rgb.shape[0])
 
 
+def _smaller(part: Rgb) -> Rgb:
+    """A part of no more pixels than a view can show, for speed; means of whole squares, which are alike in every turn.
+
+    Shapes: (h, w, 3) -> (h / k, w / k, 3), the shorter side at least 2 WHOLE.
+    """
+    k = max(1, min(part.shape[:2]) // (2 * WHOLE))
+    height, width = (side // k for side in part.shape[:2])
+    return np.asarray(cv2.resize(part[: height * k, : width * k], (width, height), interpolation=cv2.INTER_AREA))
+
+
 def _field(size: tuple[int, int], coarse: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Smooth noise of unit variance at `coarse` lattice points a side. Shapes: -> size."""
     lattice = rng.standard_normal((coarse, coarse), dtype=np.float32)
@@ -105,16 +118,33 @@ def worn(part: Rgb, rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 def with_gaps(part: Rgb, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """A part with the gaps of an assembled picture, or, one time in three, without. Shapes: (h, w, 3) -> (h, w, 4)."""
+    """A part as an assembled picture shows it, or, one time in three, as it was.
+
+    Assembled: with gaps between its cells, and each cell faded on its own, so that colours jump from one to the next.
+
+    Shapes: (h, w, 3) -> (h, w, 4).
+    """
     height, width = part.shape[:2]
     alpha = np.ones((height, width), dtype=np.float32)
-    if rng.random() < 2 / 3:
-        gap, cells = rng.uniform(0, 0.2), rng.integers(2, 8, 2)
-        for axis, (side, n) in enumerate(zip((height, width), cells, strict=True)):
-            at = (np.arange(side) + 0.5) / side * n + rng.uniform(-0.02, 0.02)
-            open_line = np.abs(at - np.rint(at)) < gap / 2
-            alpha *= np.where(open_line, 0, 1)[:, None] if axis == 0 else np.where(open_line, 0, 1)[None]
-    return _premultiplied(part, alpha)
+    if rng.random() >= 2 / 3:
+        return _premultiplied(part, alpha)
+    gap, cells, shift = rng.uniform(0, 0.2), rng.integers(2, 8, 2), rng.uniform(-0.02, 0.02, 2)
+    eps_photo = max(0.0, rng.uniform(-0.05, FADED))
+    edges = []
+    for axis, (side, n) in enumerate(zip((height, width), cells, strict=True)):
+        at = (np.arange(side) + 0.5) / side * n + shift[axis]
+        closed = (np.abs(at - np.rint(at)) >= gap / 2).astype(np.float32)
+        alpha *= closed[:, None] if axis == 0 else closed[None]
+        edges.append(np.searchsorted(at, np.arange(n + 1)))
+        edges[-1][[0, -1]] = 0, side
+    out = part.copy()
+    for top, bottom in itertools.pairwise(edges[0]):
+        for left, right in itertools.pairwise(edges[1]):
+            cell = np.s_[top:bottom, left:right]
+            solid = np.rint(255 * alpha[cell]).astype(np.uint8)
+            pitch = max(1, min(bottom - top, right - left))
+            out[cell] = np.rint(255 * fade(np.ascontiguousarray(part[cell]), solid, eps_photo, pitch, rng))
+    return _premultiplied(out, alpha)
 
 
 def _premultiplied(part: Rgb, alpha: NDArray[np.float32]) -> NDArray[np.uint8]:
