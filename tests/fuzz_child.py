@@ -44,12 +44,12 @@ class Outcome:
     memory: int = 0
 
 
-def run(reader: Reader, case: Case, seconds: float = 20.0) -> Outcome:
+def run(reader: Reader, case: Case, seconds: float = 60.0) -> Outcome:
     """One case."""
     return next(series(reader, lambda _: case, 1, seconds))
 
 
-def series(reader: Reader, make: Callable[[int], Case], count: int, seconds: float = 20.0) -> Iterator[Outcome]:
+def series(reader: Reader, make: Callable[[int], Case], count: int, seconds: float = 60.0) -> Iterator[Outcome]:
     """Case number 0 .. count - 1; `seconds` for each of them."""
     done = 0
     while done < count:

@@ -19,6 +19,7 @@ from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution
 from jigsync.placement import Solution
 from jigsync.puzzle import Puzzle
+from jigsync.web.archive import readable
 from jigsync.web.models import ProjectModel, SolutionModel, Step, plain
 
 PROJECT_FILE: Final = "project.json"
@@ -78,7 +79,7 @@ def read_project(data: bytes, shown: str, puzzle: Puzzle) -> ProjectModel:
         project = ProjectModel.model_validate(parse_json(data, shown))
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
+        place = readable(".".join(str(part) for part in first["loc"]))
         raise FormatError(f"The project file '{shown}' is not usable: '{place}': {first['msg']}.") from None
     if project.at >= len(project.steps):
         raise FormatError(f"The project file '{shown}' shows step {project.at} of {len(project.steps)}.")
