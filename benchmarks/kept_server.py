@@ -77,25 +77,26 @@ def undisturbed(folder: Path, puzzles: list[Packed]) -> tuple[list[str], float]:
         served.stop()
 
 
-def serve_kills(folder: Path, count: int, seed: int, size: int = PUZZLES) -> tuple[int, str, str]:
-    """(kills, outcome, what is wrong): rounds of `size` puzzles while the server is killed and started again."""
+def serve_kills(folder: Path, count: int, seed: int) -> tuple[int, str, str]:
+    """(kills, outcome, what is wrong): rounds of puzzles while the server is killed and started again."""
     rng = np.random.default_rng(seed)
-    puzzles = packed_puzzles(size)
+    puzzles = packed_puzzles(PUZZLES)
     reference, seconds = undisturbed(folder / "undisturbed", puzzles)
     done = rounds = 0
     wrong = ""
     while done < count and not wrong:
         here = folder / f"round-{rounds}"
-        killed, wrong = _round(here, puzzles, reference, count - done, float(seconds), rng)
+        killed, wrong = killed_round(here, puzzles, reference, count - done, seconds, rng)
         done += killed
         rounds += 1
-    told = f"{rounds} rounds of {size} puzzles, every one answered as by the undisturbed server"
+    told = f"{rounds} rounds of {PUZZLES} puzzles, every one answered as by the undisturbed server"
     return done, told, wrong
 
 
-def _round(
+def killed_round(
     folder: Path, puzzles: list[Packed], reference: list[str], most: int, seconds: float, rng: np.random.Generator
 ) -> tuple[int, str]:
+    """(kills, what is wrong) of one round, which takes so many seconds undisturbed; at most so many kills."""
     options = ("--keep", str(folder / "kept"))
     served = Served(folder, *options)
     client = Patient(served.port)

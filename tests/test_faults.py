@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,9 @@ sys.path.insert(0, str(HERE.parent / "benchmarks"))
 
 import faults  # noqa: E402
 import kept_server  # noqa: E402
+import served  # noqa: E402
 import victims  # noqa: E402
+from web import serving  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +32,16 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return victims.pictures(tmp_path_factory.mktemp("pictures"), count=2)
 
 
-def quick_train(images: Path) -> victims.Victim:
-    """The real loop on a tiny network; the command line has none so small."""
-    script = [sys.executable, str(HERE / "learn_quick.py"), str(images)]
-    return victims.Victim("train", lambda out: [*script, str(out), "6"], victims.trained)
+@pytest.fixture(scope="module")
+def training(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
+    from learn_quick import QUICK, quick_task
+
+    from jigsync.learn.loop import train
+
+    out = tmp_path_factory.mktemp("training")
+    train(quick_task(images), out, QUICK)
+    return out
 
 
 def right(row: faults.Row) -> None:
@@ -42,24 +51,44 @@ def right(row: faults.Row) -> None:
 # ---------------------------------------------------------------------------------------------- kills
 
 
-@pytest.mark.parametrize(("name", "count"), [("sweep", 2), ("eval", 1), ("train", 1)])
-def test_a_killed_command_ends_like_an_undisturbed_one(name: str, count: int, images: Path, tmp_path: Path) -> None:
-    if name == "train":
-        pytest.importorskip("torch")
-    victim = {
-        "sweep": lambda: victims.sweep_victim(images, per_image=2),
-        "eval": lambda: victims.eval_victim(images, grids="2x3"),
-        "train": lambda: quick_train(images),
-    }[name]()
-    reference, seconds = faults.undisturbed(victim, tmp_path / "whole")
-    row = faults.kills(victim, tmp_path, reference, seconds, count, seed=4)
+@pytest.fixture(scope="module")
+def swept(images: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[victims.Victim, victims.Outcome, float]:
+    """A small sweep, its outcome and how long it takes."""
+    victim = victims.sweep_victim(images, per_image=1)
+    return victim, *faults.undisturbed(victim, tmp_path_factory.mktemp("swept") / "out")
+
+
+def test_a_killed_sweep_ends_like_an_undisturbed_one(
+    swept: tuple[victims.Victim, victims.Outcome, float], tmp_path: Path
+) -> None:
+    """A kill of `jigsync eval` is in test_eval.py."""
+    victim, reference, seconds = swept
+    row = faults.kills(victim, tmp_path, reference, seconds, 1, seed=4)
     right(row)
-    assert row.done == count
+    assert row.done == 1
+
+
+def test_a_killed_training_ends_like_an_undisturbed_one(images: Path, training: Path, tmp_path: Path) -> None:
+    """Killed for good, as soon as there is a checkpoint; the samples are there already."""
+    script = [sys.executable, str(HERE / "learn_quick.py"), str(images), str(tmp_path), "6"]
+    shutil.copytree(training / "chunks-0", tmp_path / "chunks-0")
+    process = victims.start(script)
+    while not (tmp_path / "last.safetensors").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    ended = victims.run(script)
+    assert ended.code == 0, ended.said
+    assert victims.trained(tmp_path) == victims.trained(training)
 
 
 def test_a_killed_server_answers_what_was_asked_before(tmp_path: Path) -> None:
-    done, _, wrong = kept_server.serve_kills(tmp_path, 1, seed=1, size=2)
-    assert (done, wrong) == (1, "")
+    puzzles = served.packed_puzzles(2)
+    with serving() as server:
+        held = [server.upload({puzzle.name: puzzle.content}).json()["id"] for puzzle in puzzles]
+        reference = [kept_server.plain(server.solved(name, seed=7)) for name in held]
+    rng = np.random.default_rng(1)
+    assert kept_server.killed_round(tmp_path, puzzles, reference, 1, 1.0, rng) == (1, "")
 
 
 def test_what_is_lost_doubled_or_other_is_told() -> None:
@@ -72,15 +101,16 @@ def test_what_is_lost_doubled_or_other_is_told() -> None:
 # ---------------------------------------------------------------------------------------------- full and unreadable
 
 
-def test_a_full_disk_is_one_sentence_and_the_run_goes_on(images: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_sentence_and_the_run_goes_on(
+    swept: tuple[victims.Victim, victims.Outcome, float], tmp_path: Path
+) -> None:
     try:
         with faults.small_disk(tmp_path / "probe", 100):
             pass
     except (PermissionError, FileNotFoundError) as error:
         pytest.skip(str(error))
-    victim = victims.sweep_victim(images, per_image=2)
-    reference, _ = faults.undisturbed(victim, tmp_path / "whole")
-    right(faults.full_disk(victim, tmp_path, reference, 200))
+    victim, reference, _ = swept
+    right(faults.full_disk(victim, tmp_path, reference, 60))
 
 
 def test_pictures_that_cannot_be_read_are_left_out_and_named(images: Path, tmp_path: Path) -> None:
@@ -91,7 +121,7 @@ def test_pictures_that_cannot_be_read_are_left_out_and_named(images: Path, tmp_p
         path = folder / f"{name}.png"
         shutil.copy(next(images.iterdir()), path)
         damage(path, rng)
-    command = victims.sweep_victim(folder, per_image=1).command(tmp_path / "out")
+    command = victims.jigsync("sweep", str(folder), "--out", str(tmp_path / "out"), "--workers", "1")
     ended = victims.run(command, preexec_fn=victims.obey_modes)
     assert ended.code == 0, ended.said
     for name in ("locked", "gone"):
@@ -110,7 +140,7 @@ def test_a_damaged_shard_is_named_and_made_again(
     assert main(command) == 0
     before = victims.whole_tree(tmp_path / "out")
     rng = np.random.default_rng(2)
-    for folder, damage in (("shards", faults.flipped), ("shards", faults.cut_off), ("stats", faults.flipped)) * 2:
+    for folder, damage in (("shards", faults.flipped), ("shards", faults.cut_off), ("stats", faults.flipped)):
         path = sorted((tmp_path / "out" / folder).iterdir())[0]
         damage(path, rng)
         caplog.clear()
@@ -138,7 +168,7 @@ def test_a_damaged_evaluation_is_named_and_made_again(
     before = victims.scores(out)
     rng = np.random.default_rng(3)
     for pattern in ("predictions/*/*.jsonl", "truths/*.json"):
-        for damage in (faults.flipped, faults.flipped, faults.cut_off, faults.a_folder):
+        for damage in (faults.flipped, faults.cut_off):
             path = sorted(out.glob(pattern))[0]
             how = damage(path, rng)
             capsys.readouterr()
@@ -165,18 +195,6 @@ def test_an_evaluation_killed_while_it_planned_goes_on(images: Path, tmp_path: P
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "holiday.txt").touch()
     assert main([*command, "--out", str(tmp_path / "other")]) == 2
-
-
-@pytest.fixture(scope="module")
-def training(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("torch")
-    from learn_quick import QUICK, quick_task
-
-    from jigsync.learn.loop import train
-
-    out = tmp_path_factory.mktemp("training")
-    train(quick_task(images), out, QUICK)
-    return out
 
 
 @pytest.fixture

@@ -16,7 +16,10 @@ PICTURE = "curve.png"
 
 
 class Curve:
-    """Rows of both files in memory; written whole by `flush`, so that a file never runs ahead of its checkpoint."""
+    """Rows of both files in memory; written whole by `flush`, before their checkpoint.
+
+    A kill in between leaves rows of steps that the checkpoint does not know: a run that goes on leaves them out.
+    """
 
     def __init__(self, folder: Path, step: int) -> None:
         """Goes on with the rows that are there up to a step."""

@@ -214,8 +214,8 @@ def train(
                     "average": average,
                     "optimiser": checkpoint.optimiser_tensors(optimiser, network),
                 }
+                log.flush()  # before the checkpoint: a kill in between must not lose its rows
                 checkpoint.save_last(out, config, state, groups)
-                log.flush()
                 saved = time.monotonic()
     finally:
         chunks.close()
