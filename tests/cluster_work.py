@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jigsync.io import files
+from jigsync.io import files, remote
 from jigsync.sweep.pool import Workers, run_units
 
 
@@ -42,10 +42,21 @@ def first(folder: Path, name: str) -> bool:
 
 
 def die_while_writing(work: Callable[[Any], Any], folder: Path, unit: Any) -> Any:
-    """The first unit that comes loses its process by SIGKILL, with what it writes written but not yet in its place."""
+    """The first unit that comes loses its process by SIGKILL, when its first file is written but not in its place.
+
+    At a URL that is when its shard is there and its stats are not.
+    """
     sign(folder, "begun")
     if first(folder, "death"):
+        write = remote.Remote.write
+
+        def write_or_die(self: remote.Remote, data: bytes) -> None:
+            if self.parent.name == "stats":
+                os.kill(os.getpid(), signal.SIGKILL)
+            write(self, data)
+
         files.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        remote.Remote.write = write_or_die  # type: ignore[method-assign]
     return work(unit)
 
 

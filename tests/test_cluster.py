@@ -20,10 +20,13 @@ from typing import Any
 import cluster_work
 import numpy as np
 import pytest
+import s3_server
+from s3fs import S3FileSystem
 
 import jigsync
 from jigsync.errors import InputError, MissingExtraError, OptionError
 from jigsync.io.images import write_png
+from jigsync.io.remote import Remote
 from jigsync.puzzle import Grid
 from jigsync.study.evaluate import plan, predict
 from jigsync.study.evaluate.cache import Cache, Config
@@ -56,15 +59,19 @@ class TwoNodes:
 def ray_nodes() -> Iterator[TwoNodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")
         # Nodes are processes of their own: what is not installed comes to them this way.
         folders = (Path(__file__).parent, Path(jigsync.__file__).parents[1], os.environ.get("PYTHONPATH", ""))
         patch.setenv("PYTHONPATH", os.pathsep.join(str(folder) for folder in folders))
-        cluster, second = started()
-        try:
-            with ray_engine.ray_engine(cluster.address, 4) as engine:
-                yield TwoNodes(cluster, second, cluster.address, engine)
-        finally:
-            cluster.shutdown()
+        with s3_server.s3_server() as env:
+            for name, value in env.items():
+                patch.setenv(name, value)
+            cluster, second = started()
+            try:
+                with ray_engine.ray_engine(cluster.address, 4) as engine:
+                    yield TwoNodes(cluster, second, cluster.address, engine)
+            finally:
+                cluster.shutdown()
 
 
 def started() -> tuple[Any, Any]:
@@ -276,18 +283,20 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-def test_the_command_line_prints_nothing_but_json(
+def test_the_command_line_writes_to_s3_and_prints_nothing_but_json(
     ray_nodes: TwoNodes, made: Sweep, images: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "signs").mkdir()
-    command = [sys.executable, "-c", DRIVER, str(tmp_path / "signs"), "sweep", str(images), "--out", "out", *ASKED]
+    url = f"s3://{s3_server.BUCKET}/corpus"
+    command = [sys.executable, "-c", DRIVER, str(tmp_path), "sweep", str(images), "--out", url, *ASKED]
     ray = ["--engine=ray", f"--address={ray_nodes.address}", "--workers=2"]
-    done = subprocess.run([*command, *ray], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([*command, *ray], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["report"]["sound"], "Ray tells of the dead on stderr"
-    assert (tmp_path / "signs" / "death").exists()
-    (tmp_path / "out" / "report.json").unlink()
-    assert tree(tmp_path / "out") == tree(made.out)
+    assert (tmp_path / "death").exists()
+    S3FileSystem.clear_instance_cache()  # of another test's server
+    root = Remote(url)
+    found = {name: hashlib.sha256((root / name).read(10**8)).hexdigest() for name in root.below() - {"report.json"}}
+    assert {**found, ".lock": hashlib.sha256().hexdigest()} == tree(made.out)
 
 
 # ---------------------------------------------------------------------------------------------- without a cluster

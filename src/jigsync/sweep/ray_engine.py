@@ -108,6 +108,8 @@ def ray_engine(address: str | None, workers: int) -> Iterator[RayEngine]:
         raise bad_value("workers", "Ray", "an integer from 0 to 100000", workers)
     # Read by ray when it is imported: nothing is reported to its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Read by the nodes we start: Ray's workers have a niceness of 15 otherwise, and lose to everything else.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "60")  # a busy machine takes longer than Ray's 30 seconds
     ray = _ray()
     if address is not None:
