@@ -33,6 +33,8 @@ LONGEST = 3600.0
 """Seconds after which the jobs in a row are given up."""
 ENOUGH = 20
 """Wrong answers after which nobody goes on."""
+FOLLOW = "follow a job"
+ANY = "any request but that"
 PERCENTILES = (50, 90, 99)
 
 
@@ -56,6 +58,8 @@ class Tally:
             self.statuses[status] += 1
             if status < 400:
                 self.seconds[what].append(took)
+                if what != FOLLOW:
+                    self.seconds[ANY].append(took)
             else:
                 self._check_refusal(what, status, headers, body)
         return status, headers, body
@@ -83,7 +87,7 @@ def one_visit(client: Client, puzzle: Packed, tally: Tally, over: Callable[[], b
     )
     if status < 400:
         job = json.loads(body)["id"]
-        _, _, stream = tally.timed("follow a job", lambda: client.send("GET", f"/api/jobs/{job}/events"))
+        _, _, stream = tally.timed(FOLLOW, lambda: client.send("GET", f"/api/jobs/{job}/events"))
         last = json.loads(stream.decode().strip().rpartition("\ndata: ")[2])
         with tally.lock:
             if last["state"] == "done" and puzzle.solved_by(last["shown"]["solution"]):
@@ -208,7 +212,7 @@ def table(result: dict[str, Any]) -> str:
     for row in result["levels"]:
         light, whole = (
             "/".join(f"{value:.0f}" for value in row["latency_ms"].get(what, {}).values())
-            for what in ("a fragment", "upload to solution")
+            for what in (ANY, "upload to solution")
         )
         refused = sum(row["refused"].values())
         lines.append(
