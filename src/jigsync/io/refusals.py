@@ -11,9 +11,11 @@ StrPath = str | os.PathLike[str]
 
 def reason_of(error: BaseException) -> str:
     """The operating system's few words about a failure, without errno and path."""
-    return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)
+    return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)[:300]
 
 
 def cannot(verb: str, path: StrPath, error: BaseException) -> InputError:
     """The one way such a refusal is worded."""
-    return InputError(f"The path '{os.fspath(path)}' cannot be {verb}: {reason_of(error)}.")
+    shown = os.fspath(path)
+    shown = shown if len(shown) <= 500 else shown[:497] + "..."
+    return InputError(f"The path '{shown}' cannot be {verb}: {reason_of(error)}.")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,7 @@ def kinds_of(pictures: Sequence[Path]) -> dict[Path, str]:
     found: dict[str, str] = {}
     for folder in dict.fromkeys(folder for picture in pictures for folder in (picture.parent, picture.parent.parent)):
         manifest = folder / "manifest.csv"
-        if manifest.is_file():
+        if os.path.isfile(manifest):  # Path.is_file raises for a name that is too long
             rows = [row for row in _rows(manifest) if row.get("file") and row.get("kind")]
             found |= {str((folder / row["file"]).resolve()): row["kind"] for row in rows}
     return {picture: found.get(str(picture.resolve()), NO_KIND) for picture in pictures}
