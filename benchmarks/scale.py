@@ -3,7 +3,8 @@
 python benchmarks/scale.py [--seconds 10] [--cores 16] [--machines 1,4,16,64] [--engines local,ray] [--json]
 
 Rates are puzzles a second of processor time of one worker, so that other work on the machine counts little. The table
-divides by workers; what one driver, one store or one network can take is not in it: docs/scale.md names those limits.
+divides by workers, and goes by what one Ray driver can hand out where that is less (marked *). What a store or a
+network can take is not in it: docs/scale.md names those limits.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import argparse
 import json
 import math
 import os
+import pickle
 import platform
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -28,6 +31,7 @@ import cv2
 import jigsync
 from jigsync import data
 from jigsync.errors import JigsyncError
+from jigsync.io.images import list_images
 from jigsync.puzzle import Grid
 from jigsync.study.evaluate import plan, predict
 from jigsync.study.evaluate.cache import Config
@@ -35,7 +39,8 @@ from jigsync.study.evaluate.spec import Method
 from jigsync.study.result import silent
 from jigsync.sweep.corpus import PER_SHARD, Unit, plan_units, write_unit
 from jigsync.sweep.engines import EngineName, open_engine
-from jigsync.sweep.plan import SweepOptions, plan_sweep
+from jigsync.sweep.manifest import plan_rows
+from jigsync.sweep.plan import SweepOptions, plan_sweep, usable_pictures
 from jigsync.sweep.pool import Workers, run_units
 
 TOTALS = (100_000, 10_000_000)
@@ -69,13 +74,7 @@ def main() -> None:
         found = measure(args.seconds, engines)
     except JigsyncError as error:
         parser.error(str(error))
-    ratio = found["engines"]["ray"]["ratio"] if "ray" in found["engines"] else 1.0
-    found["table"] = [
-        row
-        for kind in ("sweep", "eval")
-        for figure in found[kind]
-        for row in costs(kind, figure, machines, args.cores, ratio)
-    ]
+    found["table"] = table(found, machines, args.cores)
     print(json.dumps({"cores": args.cores, **found}) if args.json else shown(found, args.cores, machines))
 
 
@@ -97,6 +96,7 @@ def measure(seconds: float, engines: Sequence[EngineName]) -> dict[str, Any]:
         sweeps = [one for n in GRIDS for one in sweep_rates(pictures, root / f"n{n}", n, seconds)]
         solved = [solve_rate(pictures, root / f"e{n}", n, seconds) for n in SOLVED]
         compared = compare(pictures, root / "engines", engines)
+        driver = driver_costs(pictures)
     return {
         "machine": {
             "processor": _processor(),
@@ -108,6 +108,7 @@ def measure(seconds: float, engines: Sequence[EngineName]) -> dict[str, Any]:
         "sweep": sweeps,
         "eval": solved,
         "engines": compared,
+        "driver": driver,
     }
 
 
@@ -163,6 +164,25 @@ def solve_rate(pictures: Path, out: Path, n: int, seconds: float) -> dict[str, A
     return {"n": n, "severity": "medium", "puzzles": made, "rate": made / spent, "bytes": written / (made + 1)}
 
 
+def driver_costs(pictures: Path) -> dict[str, float]:
+    """What planning costs the one process that does it."""
+    _say("driver")
+    files = list_images(pictures)
+    start = time.process_time()
+    found, _ = usable_pictures(files, 1, None)
+    read = time.process_time() - start
+    tracemalloc.start()
+    rows = plan_rows(found, [Grid(3, 3)], ["medium"], per_image=5000, cell=128, seed=0)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    unit = Unit("train-000000", tuple(rows[:PER_SHARD]), pictures, pictures)
+    return {
+        "pictures_per_second": len(files) / read,
+        "bytes_a_row": held / len(rows),
+        "bytes_a_unit": float(len(pickle.dumps(unit))),
+    }
+
+
 def nothing(number: int) -> int:
     """A unit without work."""
     return number
@@ -206,18 +226,27 @@ def _say(text: str) -> None:
 # ---------------------------------------------------------------------------------------------- the table
 
 
-def costs(
-    kind: str, figure: dict[str, Any], machines: Sequence[int], cores: int, ratio: float
-) -> Iterator[dict[str, Any]]:
-    """Hours and bytes of so many puzzles; one machine uses processes, more of them Ray and pay its ratio."""
-    for total in TOTALS:
-        hours = {m: total / (figure["rate"] * cores * m) * (ratio if m > 1 else 1.0) / 3600 for m in machines}
-        yield {
-            "what": f"{kind} {figure['n']} x {figure['n']} {figure['severity']}",
-            "puzzles": total,
-            "bytes": total * figure["bytes"],
-            "hours": hours,
-        }
+def table(found: dict[str, Any], machines: Sequence[int], cores: int) -> list[dict[str, Any]]:
+    """Hours and bytes of so many puzzles; one machine uses processes, more use Ray, with its ratio and one driver."""
+    ray = found["engines"].get("ray", {})
+    rows = []
+    for kind in ("sweep", "eval"):
+        for figure in found[kind]:
+            for total in TOTALS:
+                units = total / (PER_SHARD if kind == "sweep" else 1)
+                handing = units * ray.get("empty_ms", 0.0) / 1000 / 3600
+                work = total / figure["rate"] / cores / 3600
+                hours = {m: max(work / m * ray.get("ratio", 1.0), handing) if m > 1 else work for m in machines}
+                rows.append(
+                    {
+                        "what": f"{kind} {figure['n']} x {figure['n']} {figure['severity']}",
+                        "puzzles": total,
+                        "bytes": total * figure["bytes"],
+                        "hours": hours,
+                        "driver_hours": handing,
+                    }
+                )
+    return rows
 
 
 def shown(found: dict[str, Any], cores: int, machines: Sequence[int]) -> str:
@@ -241,11 +270,20 @@ def shown(found: dict[str, Any], cores: int, machines: Sequence[int]) -> str:
         lines.append(
             f"| {name} | {one['begin_seconds']:.1f} | {one['empty_ms']:.1f} | {one['shard_seconds']:.2f} | {ratio} |"
         )
+    driver = found["driver"]
+    lines += [
+        "",
+        f"The driver reads {driver['pictures_per_second']:.0f} pictures a second of processor time when it plans, holds"
+        f" {driver['bytes_a_row']:.0f} bytes a puzzle, and sends {driver['bytes_a_unit']:,.0f} bytes a shard.",
+    ]
     lines += ["", f"Time with {cores} workers a machine:", ""]
     lines += ["| work | puzzles | bytes |" + "".join(f" {m} machines |" if m > 1 else " 1 machine |" for m in machines)]
     lines += ["|---|---:|---:|" + "---:|" * len(machines)]
     for entry in found["table"]:
-        times = "".join(f" {_time(entry['hours'][m])} |" for m in machines)
+        least = entry["driver_hours"]
+        times = "".join(
+            f" {_time(entry['hours'][m])}{'*' if m > 1 and entry['hours'][m] == least else ''} |" for m in machines
+        )
         lines.append(f"| {entry['what']} | {entry['puzzles']:,} | {_size(entry['bytes'])} |{times}")
     return "\n".join(lines)
 

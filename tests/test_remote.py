@@ -208,6 +208,13 @@ def test_a_corpus_in_memory(made: dict[str, bytes], images: Path) -> None:
         write_shards(sweep, workers=2)
 
 
+def test_a_sweep_too_large_for_one_manifest(images: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        OptionError, match=r"may have at most 2500000 puzzles\. Got 8000000: put the pictures into several"
+    ):
+        plan_sweep(images, tmp_path / "out", replace(OPTIONS, per_image=1_000_000))
+
+
 def test_a_corpus_in_s3(s3: Any, made: dict[str, bytes], images: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"s3://{s3_server.BUCKET}/whole"
     command = ["sweep", str(images), "--out", url, *ASKED, "--workers=2", "--json"]

@@ -34,6 +34,8 @@ SWEEP_FILE: Final = "sweep.json"
 SHARD_FOLDER: Final = "shards"
 STATS_FOLDER: Final = "stats"
 REPORT_FILE: Final = "report.json"
+MOST_PUZZLES: Final = 2_500_000
+"""Rows of one manifest: a file of less than a gigabyte, which is the most that is read."""
 OURS: Final = (SWEEP_FILE, MANIFEST_FILE, SHARD_FOLDER, STATS_FOLDER, REPORT_FILE, LOCK_FILE)
 """All that a corpus folder holds."""
 
@@ -103,6 +105,12 @@ def plan_sweep(
     """
     source, target = Path(images), place(out)
     pictures = [source] if source.is_file() else list_images(source)
+    asked = len(pictures) * len(options.grids) * len(options.severities) * options.per_image
+    if asked > MOST_PUZZLES:
+        raise OptionError(
+            f"A sweep may have at most {MOST_PUZZLES} puzzles. Got {asked}: put the pictures into several folders, each"
+            " a sweep of its own."
+        )
     request = {
         "format": FORMAT,
         "images": os.fspath(_folder(source).resolve()),
