@@ -328,6 +328,21 @@ def test_options_of_engines(monkeypatch: pytest.MonkeyPatch) -> None:
         open_engine("ray", None, 0).__enter__()
 
 
+def test_a_cluster_without_cores_is_no_wait_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = types.SimpleNamespace(options=lambda **_: types.SimpleNamespace(remote=lambda *_: object()))
+    kinds = ("WorkerCrashedError", "NodeDiedError", "OutOfMemoryError", "ObjectLostError", "LocalRayletDiedError")
+    ray = types.SimpleNamespace(
+        exceptions=types.SimpleNamespace(**dict.fromkeys((*kinds, "RayTaskError"), OSError)),
+        remote=lambda _: task,
+        cluster_resources=dict,
+        wait=lambda refs, **_: ([], refs),
+        cancel=lambda *_, **__: None,
+    )
+    monkeypatch.setattr(ray_engine, "_ray", lambda: ray)
+    with pytest.raises(InputError, match="No machine of the Ray cluster has a core left"):
+        list(RayEngine(0, {}).run(cluster_work.double, [1]))
+
+
 def test_identity() -> None:
     mine = identity_here()
     check_identity(mine, dict(mine))

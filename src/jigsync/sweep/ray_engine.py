@@ -73,11 +73,14 @@ class RayEngine:
         under_way: dict[Any, tuple[U, int]] = {}
         try:
             while left or under_way:
-                most = self.most or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+                cores = int(ray.cluster_resources().get("CPU", 0))
+                most = self.most or 2 * max(1, cores)
                 while left and len(under_way) < most:
                     unit, attempt = left.popleft()
                     under_way[do.remote(dict(self.identity), work, unit)] = unit, attempt
                 done, _ = ray.wait(list(under_way), num_returns=1, timeout=60.0)
+                if not done and not cores:
+                    raise InputError("No machine of the Ray cluster has a core left for a worker.")
                 for ref in done:
                     unit, attempt = under_way.pop(ref)
                     try:
