@@ -164,7 +164,7 @@ def moved(data: bytes, random: random.Random) -> bytes:
     """A value of another place of the same file, under this key."""
 
     def change(holder: Any, key: Any) -> None:
-        holder[key] = copy.deepcopy(random.choice([h[k] for h, k in _places(found)]))
+        holder[key] = copy.deepcopy(random.choice([h[k] for h, k in _places(found)] or [None]))
 
     found: Any = _parsed(data, random)[0]
     return _changed(data, random, change) if found is not None else data

@@ -124,9 +124,9 @@ def open_session(data: bytes, name: str, metadata: Mapping[str, str]) -> Session
     try:
         _bound_memory(onnxruntime)
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        found = session.get_modelmeta().custom_metadata_map
     except Exception as error:  # onnxruntime's own kinds, which are not exported
         raise FormatError(f"The weights '{name}' are not a usable ONNX model: {_words(error)}.") from None
-    found = session.get_modelmeta().custom_metadata_map
     for key, want in metadata.items():
         if found.get(key) != want:
             raise FormatError(f"The weights '{name}' must have {key} '{want}'. They have {str(found.get(key))[:80]!r}.")
