@@ -27,6 +27,9 @@ MEMORY = 1 << 30
 ADDRESSES = 4 << 30
 """Bytes of address space beyond the parent's: what stops a child before it stops the machine."""
 
+AT_ONCE = 100
+"""Cases that one child reads: some readers keep what they loaded."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -53,6 +56,7 @@ def series(reader: Reader, make: Callable[[int], Case], count: int, seconds: flo
     """Case number 0 .. count - 1; `seconds` for each of them."""
     done = 0
     while done < count:
+        until = min(count, done + AT_ONCE)
         inlet, outlet = os.pipe()
         # Whatever a killed child leaves behind goes with this folder.
         with tempfile.TemporaryDirectory(prefix="fuzz-room-") as room:
@@ -60,7 +64,7 @@ def series(reader: Reader, make: Callable[[int], Case], count: int, seconds: flo
             child = os.fork()
             if child == 0:
                 os.close(inlet)
-                _child(reader, make, range(done, count), outlet, room)
+                _child(reader, make, range(done, until), outlet, room)
             os.close(outlet)
             try:
                 for line in _lines(inlet, seconds):
@@ -74,7 +78,7 @@ def series(reader: Reader, make: Callable[[int], Case], count: int, seconds: flo
                 os.close(inlet)
                 os.kill(child, signal.SIGKILL)  # a child that has ended is still there to be waited for
                 _, status = os.waitpid(child, 0)
-        if done < count:
+        if done < until:
             done += 1
             yield Outcome(_fate(reader, "" if line else f"was not done after {seconds:g} s", status), seconds=seconds)
 
