@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -208,9 +209,21 @@ def test_a_job_that_had_not_finished_is_solved_after_a_restart(puzzle: Puzzle, t
     kept.close()
 
 
-def test_damaged_kept_files_are_named_and_cost_only_themselves(
-    puzzle: Puzzle, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """What the workbench logs; by a handler of its own, because other tests' servers configure logging as well."""
+    lines: list[str] = []
+    log, handler = logging.getLogger("jigsync.web"), logging.Handler(logging.WARNING)
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    log.disabled = False
+    log.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        log.removeHandler(handler)
+
+
+def test_damaged_kept_files_are_named_and_cost_only_themselves(puzzle: Puzzle, tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     with serving(kept=kept) as server:
         whole, flipped, cut = (uploaded(server, puzzle) for _ in range(3))
@@ -230,19 +243,18 @@ def test_damaged_kept_files_are_named_and_cost_only_themselves(
     (tmp_path / "jobs" / "folder.json").mkdir()
     (tmp_path / "puzzles" / "nowhere.zip").symlink_to(tmp_path / "not-there")
     (tmp_path / "jobs" / ".jigsync-0.tmp").write_text("left by a kill")
-    kept = Kept(tmp_path)
-    with caplog.at_level(logging.WARNING), serving(kept=kept) as server:
+    with heard() as lines, closing(Kept(tmp_path)) as kept, serving(kept=kept) as server:
+        said = "\n".join(lines)
         assert server.get(f"/api/puzzles/{whole}").status_code == 200
         assert server.get(f"/api/jobs/{done}").json()["state"] == "done"
         assert server.get(f"/api/jobs/{lost}").json()["state"] == "done", "its answer is whole"
         for path in (f"puzzles/{flipped}", f"puzzles/{cut}", f"jobs/{wrong}"):
             assert server.get(f"/api/{path}").status_code == 404
-            assert path in caplog.text
-        assert f"{wrong}.json' is damaged: it is not what its own checksum says" in caplog.text
-        assert "folder.json' is left out" in caplog.text
-        assert "nowhere.zip' is left out" in caplog.text
+            assert path in said
+        assert f"{wrong}.json' is damaged: it is not what its own checksum says" in said
+        assert "folder.json' is left out" in said
+        assert "nowhere.zip' is left out" in said
         assert not (tmp_path / "jobs" / ".jigsync-0.tmp").exists()
-    kept.close()
 
 
 def test_one_server_a_folder_and_a_file_is_none(tmp_path: Path) -> None:
