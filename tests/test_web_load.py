@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import gc
 import json
-import logging
 import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -209,21 +208,19 @@ def test_a_job_that_had_not_finished_is_solved_after_a_restart(puzzle: Puzzle, t
     kept.close()
 
 
-@contextmanager
-def heard() -> Iterator[list[str]]:
-    """What the workbench logs; by a handler of its own, because other tests' servers configure logging as well."""
-    lines: list[str] = []
-    log, handler = logging.getLogger("jigsync.web"), logging.Handler(logging.WARNING)
-    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    log.disabled = False
-    log.addHandler(handler)
-    try:
-        yield lines
-    finally:
-        log.removeHandler(handler)
+class Heard:
+    """Stands for the workbench's log: other tests of the same process may leave logging in any state."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def warning(self, text: str, *values: object) -> None:
+        self.lines.append(text % values)
 
 
-def test_damaged_kept_files_are_named_and_cost_only_themselves(puzzle: Puzzle, tmp_path: Path) -> None:
+def test_damaged_kept_files_are_named_and_cost_only_themselves(
+    puzzle: Puzzle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = Kept(tmp_path)
     with serving(kept=kept) as server:
         whole, flipped, cut = (uploaded(server, puzzle) for _ in range(3))
@@ -243,8 +240,10 @@ def test_damaged_kept_files_are_named_and_cost_only_themselves(puzzle: Puzzle, t
     (tmp_path / "jobs" / "folder.json").mkdir()
     (tmp_path / "puzzles" / "nowhere.zip").symlink_to(tmp_path / "not-there")
     (tmp_path / "jobs" / ".jigsync-0.tmp").write_text("left by a kill")
-    with heard() as lines, closing(Kept(tmp_path)) as kept, serving(kept=kept) as server:
-        said = "\n".join(lines)
+    heard = Heard()
+    monkeypatch.setattr("jigsync.web.kept.log", heard)
+    with closing(Kept(tmp_path)) as kept, serving(kept=kept) as server:
+        said = "\n".join(heard.lines)
         assert server.get(f"/api/puzzles/{whole}").status_code == 200
         assert server.get(f"/api/jobs/{done}").json()["state"] == "done"
         assert server.get(f"/api/jobs/{lost}").json()["state"] == "done", "its answer is whole"
