@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import logging
 import os
 import random
 import re
@@ -97,6 +98,7 @@ def main() -> int:
     if not options.seconds > 0:
         parser.error("--seconds must be above 0")
     cv2.setNumThreads(0)
+    logging.getLogger("jigsync").setLevel(logging.ERROR)  # files that are left out are no news here
     readers = [get(name) for name in options.reader or names]
     tallies = []
     for number, reader in enumerate(readers, start=1):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import os
 import tarfile
 import tempfile
@@ -172,7 +171,6 @@ def _kept(folder: Path) -> None:
     """What `serve --keep` finds when it starts; what is damaged is left out, and it says so."""
     from jigsync.web.kept import Kept
 
-    logging.getLogger("jigsync.web").setLevel(logging.ERROR)
     for path in (folder / "kept" / "jobs").glob("*.json"):
         _reseal(path)
     room = folder / "room"

@@ -208,18 +208,8 @@ def test_a_job_that_had_not_finished_is_solved_after_a_restart(puzzle: Puzzle, t
     kept.close()
 
 
-class Heard:
-    """Stands for the workbench's log: other tests of the same process may leave logging in any state."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def warning(self, text: str, *values: object) -> None:
-        self.lines.append(text % values)
-
-
 def test_damaged_kept_files_are_named_and_cost_only_themselves(
-    puzzle: Puzzle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    puzzle: Puzzle, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept = Kept(tmp_path)
     with serving(kept=kept) as server:
@@ -240,10 +230,9 @@ def test_damaged_kept_files_are_named_and_cost_only_themselves(
     (tmp_path / "jobs" / "folder.json").mkdir()
     (tmp_path / "puzzles" / "nowhere.zip").symlink_to(tmp_path / "not-there")
     (tmp_path / "jobs" / ".jigsync-0.tmp").write_text("left by a kill")
-    heard = Heard()
-    monkeypatch.setattr("jigsync.web.kept.log", heard)
+    caplog.clear()
     with closing(Kept(tmp_path)) as kept, serving(kept=kept) as server:
-        said = "\n".join(heard.lines)
+        said = caplog.text
         assert server.get(f"/api/puzzles/{whole}").status_code == 200
         assert server.get(f"/api/jobs/{done}").json()["state"] == "done"
         assert server.get(f"/api/jobs/{lost}").json()["state"] == "done", "its answer is whole"

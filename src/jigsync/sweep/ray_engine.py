@@ -39,6 +39,8 @@ ADDRESS: Final = re.compile(r"([\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})")
 CONNECT_SECONDS = 10.0
 JOIN_SECONDS = 60.0
 """How long a Ray may take to let us join."""
+STARTS: Final = 3
+"""Tries to start a Ray here: its node gives up when a busy machine has not started its helpers in 15 seconds."""
 STORE_BYTES: Final = 100 * 2**20
 """Object store of a Ray of our own: units and results are a few kilobytes, pictures and shards never go through it."""
 LIBRARIES: Final = ("numpy", "scipy", "Pillow", "opencv-python-headless", "onnxruntime")
@@ -113,7 +115,6 @@ def ray_engine(address: str | None, workers: int) -> Iterator[RayEngine]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Read by the nodes we start: Ray's workers have a niceness of 15 otherwise, and lose to everything else.
     os.environ.setdefault("RAY_worker_niceness", "0")
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "60")  # a busy machine takes longer than Ray's 30 seconds
     ray = _ray()
     if address is not None:
         _reach(address)
@@ -122,14 +123,22 @@ def ray_engine(address: str | None, workers: int) -> Iterator[RayEngine]:
         cpus = workers or os.cpu_count() or 1
         options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": STORE_BYTES}
     with redirect_stdout(sys.stderr):
-        try:
-            ray.init(address=address or "local", **options)
-        except Exception as error:  # ConnectionError, RuntimeError (another version of ray there), its own kinds
-            raise _not_joined(address, str(error)) from None
+        _join(ray, address, options)
         try:
             yield RayEngine(workers, identity_here())
         finally:
             ray.shutdown()
+
+
+def _join(ray: Any, address: str | None, options: Mapping[str, Any]) -> None:
+    for left in reversed(range(STARTS if address is None else 1)):
+        try:
+            ray.init(address=address or "local", **options)
+            return
+        except Exception as error:  # ConnectionError, RuntimeError (another version of ray there), its own kinds
+            ray.shutdown()
+            if not left:
+                raise _not_joined(address, str(error)) from None
 
 
 def _ray() -> Any:
