@@ -22,6 +22,7 @@ from PIL import Image
 from jigsync import z4
 from jigsync.errors import ImageError, InputError
 from jigsync.io.images import (
+    evenly_spaced,
     image_bytes_sha256,
     list_images,
     natural_key,
@@ -323,3 +324,11 @@ def test_unreadable_folder_and_picture(tmp_path: Path) -> None:
             list_images(folder)
         with pytest.raises(InputError, match=r"x\.png' cannot be read: Permission denied"):
             read_rgb(folder / "x.png")
+
+
+@pytest.mark.parametrize(("count", "most"), [(90, 60), (90, 30), (5, 8), (7, 7), (1, 1), (0, 4)])
+def test_some_of_many_pictures_span_all_of_them(count: int, most: int) -> None:
+    places = [int(path.name) for path in evenly_spaced([Path(str(k)) for k in range(count)], most)]
+    assert len(places) == min(count, most)
+    steps = np.diff([*places, count])
+    assert not count or (places[0] == 0 and steps.min() >= 1 and steps.max() - steps.min() <= 1)

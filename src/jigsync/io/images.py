@@ -210,7 +210,8 @@ def list_images(folder: StrPath) -> list[Path]:
 
 def evenly_spaced(pictures: list[Path], most: int) -> list[Path]:
     """At most so many of the pictures, evenly spaced, the first among them."""
-    return pictures[:: max(1, len(pictures) // most)][:most]
+    count = min(most, len(pictures))
+    return [pictures[k * len(pictures) // count] for k in range(count)]
 
 
 def natural_key(name: str) -> tuple[list[tuple[int, str]], str]:
