@@ -142,6 +142,8 @@ def scores(folder: Path) -> Outcome:
     found["results.json"] = _hash(json.dumps(_timeless(results)))
     for path in sorted((folder / "predictions").glob("*/*.jsonl")):
         lines = [_timeless(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+        if lines[0]["outcome"] != "answered":
+            raise RuntimeError(f"{path} says: {lines[0]['reason']}")  # comparing failures would prove nothing
         found[str(path.relative_to(folder))] = _hash(json.dumps(lines))
     for path in sorted((folder / "truths").glob("*.json")):
         found[str(path.relative_to(folder))] = _hash(path.read_bytes())
