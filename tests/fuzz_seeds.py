@@ -281,7 +281,7 @@ class Samples:
 
 @cache
 def checkpoint() -> Case:
-    """A run of `jigsync train` with a tiny matcher: both checkpoints, both curves, one chunk."""
+    """A run of `jigsync train` with a tiny matcher: both checkpoints, one chunk."""
     import torch
     from learn_quick import TINY
 
@@ -294,9 +294,9 @@ def checkpoint() -> Case:
         config = {"model": "matcher", "network": asdict(TINY), "seed": 3}
         state = Matcher(TINY).state_dict()
         for name in (checkpoint.LAST, checkpoint.BEST):
-            checkpoint.save(root / name, config, checkpoint.Progress(5, -0.5, 7.0), {"average": state})
-        (root / "curve.csv").write_bytes(b"step,rate,samples_per_s,loss\n1,0.1,5.0,0.3\n2,0.1,5.0,0.2\n")
-        (root / "validation.csv").write_bytes(b"step,score\n2,-0.2\n")
+            rows = [{"step": str(k), "rate": "0.1", "samples_per_s": "5.0", "loss": "0.3"} for k in (1, 2)]
+            curves = {"curve.csv": rows, "validation.csv": [{"step": "2", "score": "-0.2"}]}
+            checkpoint.save(root / name, config, checkpoint.Progress(5, -0.5, 7.0, curves), {"average": state})
         (root / "chunks-0").mkdir()
         make_chunk(Samples(), root / "chunks-0" / "0000000.safetensors", 0)
 

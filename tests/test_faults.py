@@ -252,10 +252,24 @@ def test_a_damaged_chunk_is_made_again(
     assert victims.trained(copied) == victims.trained(training)
 
 
-def test_a_damaged_curve_is_named(images: Path, copied: Path) -> None:
+def test_a_damaged_curve_is_written_again(images: Path, copied: Path, training: Path) -> None:
     text = (copied / "curve.csv").read_text()
-    (copied / "curve.csv").write_text(text[: len(text) // 2].rpartition(",")[0])
-    with pytest.raises(FormatError, match=r"curve\.csv' is not a curve of"):
+    (copied / "curve.csv").write_text(text[: len(text) // 2].rpartition("\n")[0] + "\n")
+    (copied / "validation.csv").unlink()
+    go_on(images, copied)
+    assert victims.trained(copied) == victims.trained(training)
+
+
+@pytest.mark.parametrize("written", [b'"step": ', b'"loss": "'])
+def test_a_flipped_header_is_found(images: Path, copied: Path, written: bytes) -> None:
+    (copied / "previous.safetensors").unlink(missing_ok=True)
+    path = copied / "last.safetensors"
+    data = bytearray(path.read_bytes())
+    header = data.index(b'"jigsync"')
+    at = data.index(written.replace(b'"', b'\\"'), header) + len(written.replace(b'"', b'\\"'))
+    data[at] ^= 1  # one digit becomes another
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=r"last\.safetensors' is damaged: it is not what its own checksum says"):
         go_on(images, copied)
 
 

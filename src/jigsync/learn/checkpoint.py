@@ -1,17 +1,20 @@
 """Checkpoints: one safetensors file with the network, its running average and the optimiser, whole or absent.
 
-The header holds JSON: the step, the best score so far, the run's config, the version of the code and a hash of the
-tensors. Nothing random is stored: every draw is a function of the seed and the step. The checkpoint before the last one
-is kept too: when the last one turns out to be damaged, a run goes on from there and comes to the same end.
+The header holds JSON: the step, the best score so far, the curve, the run's config, the version of the code and a hash of
+all this and the tensors. Nothing random is stored: every draw is a function of the seed and the step. The checkpoint
+before the last one is kept too: when the last one turns out to be damaged, a run goes on from there and comes to the
+same end.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +32,17 @@ BEST = "best.safetensors"
 
 log = logging.getLogger("jigsync.learn")
 
+Rows = Sequence[Mapping[str, str]]
+
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands: finished steps, best validation score, seconds of training."""
+    """Where a run stands: finished steps, best validation score, seconds of training, the rows of its curves by file."""
 
     step: int = 0
     best: float = -1e30
     seconds: float = 0.0
+    curves: Mapping[str, Rows] = field(default_factory=dict)
 
 
 def save(path: Path, config: dict[str, Any], progress: Progress, tensors: dict[str, dict[str, Tensor]]) -> None:
@@ -44,7 +50,8 @@ def save(path: Path, config: dict[str, Any], progress: Progress, tensors: dict[s
     from safetensors.torch import save as to_bytes
 
     flat = {f"{group}/{name}": t.contiguous() for group, named in tensors.items() for name, t in named.items()}
-    told = {"config": config, "progress": vars(progress), "sha256": tensors_sha256(flat)}
+    told = {"config": config, "progress": vars(progress)}
+    told["checksum"] = _checksum(told, flat)
     write_bytes(path, to_bytes(flat, metadata={"jigsync": json.dumps(told)}))
 
 
@@ -90,13 +97,24 @@ def load(path: Path) -> tuple[dict[str, Any], Progress, dict[str, dict[str, Tens
         told.key("step").integer(0, 10**15),
         told.key("best").number(-1e300, 1e300),
         told.key("seconds").number(0.0, 1e15),
+        {name: [_row(row) for row in rows.entries()] for name, rows in told.key("curves").items()},
     )
-    if header.object().get("sha256") not in (None, tensors_sha256(flat)):  # checkpoints of before have none
-        raise FormatError(f"The file '{path}' is damaged: its tensors are not what its own checksum says.")
+    if header.key("checksum").text() != _checksum(header.object(), flat):
+        raise FormatError(f"The file '{path}' is damaged: it is not what its own checksum says.")
     for key, tensor in flat.items():
         group, _, name = key.partition("/")
         groups.setdefault(group, {})[name] = tensor
     return config, progress, groups
+
+
+def _row(row: Node) -> dict[str, str]:
+    return {name: value.text() for name, value in row.items()}
+
+
+def _checksum(told: Mapping[str, Any], flat: dict[str, Tensor]) -> str:
+    """Of what the header tells and of the tensors."""
+    header = json.dumps([told["config"], told["progress"]], sort_keys=True)
+    return hashlib.sha256(f"{header} {tensors_sha256(flat)}".encode()).hexdigest()
 
 
 def named_tensors(groups: dict[str, dict[str, Tensor]], group: str, path: Path) -> dict[str, Tensor]:
@@ -117,8 +135,6 @@ def restore(network: nn.Module, groups: dict[str, dict[str, Tensor]], group: str
 
 def tensors_sha256(flat: dict[str, Tensor]) -> str:
     """A hash of named tensors: names, types, shapes and values."""
-    import hashlib
-
     found = hashlib.sha256()
     for name in sorted(flat):
         values = flat[name].detach().cpu().contiguous()

@@ -162,7 +162,9 @@ def train(
     model, optimiser = accelerator.prepare(network, optimiser)
     chunks = Chunks(task.data(rank), out / f"chunks-{rank}", options.workers)
     sets = task.validation() if chief else None
-    log = curve.Curve(out, progress.step) if chief else None
+    log = curve.Curve(out, progress.curves) if chief else None
+    if log is not None:
+        log.flush()  # also of a finished run: whoever lost the files gets them again
     begin = time.monotonic() - progress.seconds
     saved, seen_since, clock = time.monotonic(), 0, time.monotonic()
     sums: dict[str, float] = {}
@@ -208,13 +210,13 @@ def train(
                     state = checkpoint.Progress(done, best, now - begin)
                     checkpoint.save(out / checkpoint.BEST, config, state, {"average": average})
             if final or now - saved > 60 * options.save_minutes:
-                state = checkpoint.Progress(done, best, now - begin)
+                state = checkpoint.Progress(done, best, now - begin, log.rows)
                 groups = {
                     "model": network.state_dict(),
                     "average": average,
                     "optimiser": checkpoint.optimiser_tensors(optimiser, network),
                 }
-                log.flush()  # before the checkpoint: a kill in between must not lose its rows
+                log.flush()
                 checkpoint.save_last(out, config, state, groups)
                 saved = time.monotonic()
     finally:
