@@ -209,6 +209,7 @@ def _card(folder: Path) -> None:
 def _checkpoint(folder: Path) -> None:
     from jigsync.learn import export
     from jigsync.learn.chunks import SIZE, Chunks
+
     assert len(Chunks(seeds.Samples(), folder / "chunks-0", 0).window(0, 0)) == SIZE
     config, _, weights = export.load_run(folder)
     export._made(config, weights)

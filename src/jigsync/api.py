@@ -221,7 +221,7 @@ def _gauge(
     log_odds, remark = votes(answer.turns[placed], None if unary is None else unary[placed]), ""
     try:
         seen = measure_picture(composed(puzzle, draft, layout_of(puzzle, draft)), load_unary())
-        log_odds = log_odds + anchor.shipped().log_p(*seen)
+        log_odds = log_odds + anchor.shipped().log_p(seen)
     except JigsyncError as error:
         remark = f"Which side is up is not told by the assembled picture: {error}"
     p = probabilities(log_odds, possible)

@@ -1,7 +1,7 @@
 """Checkpoints: one safetensors file with the network, its running average and the optimiser, whole or absent.
 
-The header holds JSON: the step, the best score so far, the curve, the run's config, the version of the code and a hash of
-all this and the tensors. Nothing random is stored: every draw is a function of the seed and the step. The checkpoint
+The header holds JSON: the step, the best score so far, the curve, the run's config, the version of the code and a hash
+of all this and the tensors. Nothing random is stored: every draw is a function of the seed and the step. The checkpoint
 before the last one is kept too: when the last one turns out to be damaged, a run goes on from there and comes to the
 same end.
 """
@@ -37,7 +37,7 @@ Rows = Sequence[Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands: finished steps, best validation score, seconds of training, the rows of its curves by file."""
+    """Where a run stands: finished steps, best validation score, seconds of training, rows of its curves by file."""
 
     step: int = 0
     best: float = -1e30
@@ -50,7 +50,7 @@ def save(path: Path, config: dict[str, Any], progress: Progress, tensors: dict[s
     from safetensors.torch import save as to_bytes
 
     flat = {f"{group}/{name}": t.contiguous() for group, named in tensors.items() for name, t in named.items()}
-    told = {"config": config, "progress": vars(progress)}
+    told: dict[str, Any] = {"config": config, "progress": vars(progress)}
     told["checksum"] = _checksum(told, flat)
     write_bytes(path, to_bytes(flat, metadata={"jigsync": json.dumps(told)}))
 

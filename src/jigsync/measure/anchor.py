@@ -1,10 +1,13 @@
 """The gauge from content: what the assembled picture says about which side is up.
 
-    log p(g) = w log p_whole(g) + a sum_parts log p_part(g) + const
+    log p(g) = w log p_whole(g) + const
 
-The whole picture is seen in one view, and in closer ones of nine overlapping parts. Parts of one picture err together,
-so that a is below 1. `jigsync calibrate-anchor` fits both numbers on pictures that the head was not trained on and
-writes `anchor.json`; they belong to one file of weights.
+The head is a little too sure of pictures it has not seen, so w is below 1. `jigsync calibrate-anchor` fits it on such
+pictures and writes `anchor.json`; it belongs to one file of weights. It also fits whole and fragments together:
+
+    log p(g) = w log p_whole(g) + a sum_i log p_i(g) + const
+
+which was no better than the whole alone, and takes 4 N more views.
 """
 
 from __future__ import annotations
@@ -23,44 +26,46 @@ from jigsync.errors import FormatError
 from jigsync.io.files import parse_json
 
 Floats = NDArray[np.float64]
-FORMAT: Final = "jigsync-anchor/1"
+FORMAT: Final = "jigsync-anchor/2"
 SHIPPED: Final = "anchor.json"
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """The fitted numbers.
+    """The fitted number.
 
     Attributes:
-        whole, parts: w and a.
-        sha256: of the weights they were fitted for.
+        whole: w.
+        sha256: of the weights it was fitted for.
     """
 
     whole: float
-    parts: float
     sha256: str = ""
 
-    def log_p(self, whole: Floats, parts: Floats) -> Floats:
-        """Log-odds of the four global turns. Shapes: (..., 4), (..., 4) -> (..., 4)."""
-        return np.asarray(self.whole * whole + self.parts * parts)
+    def log_p(self, whole: Floats) -> Floats:
+        """Log-odds of the four global turns. Shapes: (..., 4) -> (..., 4)."""
+        return self.whole * whole
 
 
 @cache
 def shipped() -> Anchor:
-    """The numbers that belong to the shipped weights."""
+    """The number that belongs to the shipped weights."""
     data = parse_json((files("jigsync.measure") / SHIPPED).read_bytes(), SHIPPED)
     if data.get("format") != FORMAT:
         raise FormatError(f"The file {SHIPPED} must have the format '{FORMAT}'. It has {data.get('format')!r}.")
-    numbers: dict[str, Any] = {name: data[name] for name in ("whole", "parts", "sha256")}
+    numbers: dict[str, Any] = {name: data[name] for name in ("whole", "sha256")}
     return Anchor(**numbers)
 
 
-def fit(whole: Floats, parts: Floats) -> Anchor:
-    """The numbers that make the true global turns, which are 0, likeliest. Shapes: (M, 4), (M, 4)."""
+def fit(*evidence: Floats) -> Floats:
+    """One weight for each of several pieces of evidence, so that the true global turns, which are 0, are likeliest.
+
+    Shapes: K of (M, 4) -> (K,).
+    """
+    pieces = np.stack(evidence)
 
     def loss(x: Floats) -> float:
-        total = Anchor(*np.exp(x)).log_p(whole, parts)
-        return float(-log_softmax(total, axis=1)[:, 0].mean())
+        return float(-log_softmax(np.tensordot(np.exp(x), pieces, 1), axis=1)[:, 0].mean())
 
-    found = np.exp(minimize(loss, np.array([-0.5, -1.0]), method="L-BFGS-B", bounds=[(-7.0, 3.0)] * 2).x)
-    return Anchor(float(found[0]), float(found[1]))
+    start = np.linspace(-0.5, -1.0, len(pieces))
+    return np.exp(minimize(loss, start, method="L-BFGS-B", bounds=[(-7.0, 3.0)] * len(pieces)).x)

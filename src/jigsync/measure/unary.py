@@ -19,7 +19,7 @@ from scipy.special import log_softmax
 
 from jigsync import z4
 from jigsync.measure.measurements import UnaryCells
-from jigsync.measure.views import VERSION, Views, fragment_views, part_views, picture_views, prepared
+from jigsync.measure.views import VERSION, Views, fragment_views, picture_views, prepared
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
 from jigsync.puzzle import Pixels, Puzzle
@@ -81,11 +81,10 @@ def measure_fragments(puzzle: Puzzle, cell: float, model: UnaryModel) -> tuple[N
     return log_p, UnaryCells(xy, np.sqrt(variance))
 
 
-def measure_picture(picture: Pixels, model: UnaryModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log-probabilities of the global turn that makes a picture upright: by the whole, and by its parts, added up.
+def measure_picture(picture: Pixels, model: UnaryModel) -> NDArray[np.float64]:
+    """Log-probabilities of the global turn that makes a picture upright.
 
-    Shapes: (H, W, 4), colour times alpha -> (4,), (4,).
+    Shapes: (H, W, 4), colour times alpha -> (4,).
     """
-    whole, parts = (model.score(views)[0] for views in (picture_views(picture), part_views(picture)))
-    log_p = [log_softmax(z.astype(np.float64).reshape(-1, z4.ORDER), axis=1).sum(axis=0) for z in (whole, parts)]
-    return log_p[0], log_p[1]
+    z, _ = model.score(picture_views(picture))
+    return np.asarray(log_softmax(z.astype(np.float64)))

@@ -34,12 +34,11 @@ SEVERITY: Final = ("light", "medium", "heavy")
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the head says of a puzzle: votes of fragments, the whole, its parts, (4,) each; share of singles right."""
+    """What the head says of a puzzle: votes of fragments, the whole picture, (4,) each; share of singles right."""
 
     n: int
     votes: NDArray[np.float64]
     whole: NDArray[np.float64]
-    parts: NDArray[np.float64]
     singles: float
 
 
@@ -51,7 +50,7 @@ def look(path: Path, n: int, cell: int, severity: str, seed: int, model: UnaryMo
     turns = np.array([truth.placement[name].turns for name in puzzle.ids])
     picture = composed(puzzle, solution, layout_of(puzzle, solution))
     right = float((log_p.argmax(axis=1) == turns).mean())
-    return Seen(n, votes(turns, log_p), *measure_picture(picture, model), right)
+    return Seen(n, votes(turns, log_p), measure_picture(picture, model), right)
 
 
 def calibrate(
@@ -66,13 +65,12 @@ def calibrate(
             severity = SEVERITY[(k + n) % len(SEVERITY)]
             seen[-1].append(look(path, n, cell, severity, derive_seed(seed, "anchor", path.name, n), model))
         tick(k + 1, len(pictures))
-    held_out = [one for part in seen[1::2] for one in part]
-    tried = measure(_fit([one for part in seen[::2] for one in part]), held_out)
+    fitted, held_out = ([one for part in seen[start::2] for one in part] for start in (0, 1))
+    tried = measure(_fit(fitted), fit(*_evidence(fitted)), held_out)
     final = _fit([one for part in seen for one in part])
     return {
         "format": FORMAT,
         "whole": final.whole,
-        "parts": final.parts,
         "sha256": weights_sha256(weights),
         "data": f"{len(pictures)} pictures, {len(PUZZLES)} puzzles each; held out: fitted on half of them",
         "command": command,
@@ -81,25 +79,36 @@ def calibrate(
     }
 
 
+def _evidence(seen: Sequence[Seen]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The whole, and the votes. Shapes: (M, 4) each."""
+    return np.stack([one.whole for one in seen]), np.stack([one.votes for one in seen])
+
+
 def _fit(seen: Sequence[Seen]) -> Anchor:
-    return fit(np.stack([one.whole for one in seen]), np.stack([one.parts for one in seen]))
+    return Anchor(float(fit(_evidence(seen)[0])[0]))
 
 
-def measure(anchor: Anchor, seen: Sequence[Seen]) -> Mapping[str, Any]:
-    """Share right by n: single fragments, fragments voting, the whole, its parts, both; and both's mean -log p."""
+def measure(anchor: Anchor, both: NDArray[np.float64], seen: Sequence[Seen]) -> Mapping[str, Any]:
+    """By n, the share right of single fragments, fragments voting, the whole, whole and votes; -log p of the last two.
+
+    Shapes: both (2,), the weights of whole and votes.
+    """
     out: dict[str, Any] = {"puzzles": len(seen)}
     for n, _ in PUZZLES:
         of = [one for one in seen if one.n == n]
-        both = log_softmax([anchor.log_p(one.whole, one.parts) for one in of], axis=1)
-        by = {
-            "fragments": np.stack([one.votes for one in of]),
-            "whole": np.stack([one.whole for one in of]),
-            "parts": np.stack([one.parts for one in of]),
-            "both": both,
+        whole, voted = _evidence(of)
+        log_p = {
+            "whole": log_softmax(anchor.log_p(whole), axis=1),
+            "both": log_softmax(both[0] * whole + both[1] * voted, axis=1),
         }
-        right = {name: float((rows.argmax(axis=1) == 0).mean()) for name, rows in by.items()}
-        right = {"single fragments": float(np.mean([one.singles for one in of])), **right}
-        out[f"{n}x{n}"] = {name: round(share, 4) for name, share in right.items()} | {
-            "nll": round(float(-both[:, 0].mean()), 4)
+        right = {
+            "single fragments": float(np.mean([one.singles for one in of])),
+            **{name: _share(rows) for name, rows in ({"fragments": voted} | log_p).items()},
         }
+        nll = {f"{name} nll": float(-rows[:, 0].mean()) for name, rows in log_p.items()}
+        out[f"{n}x{n}"] = {name: round(value, 4) for name, value in (right | nll).items()}
     return out
+
+
+def _share(rows: NDArray[np.float64]) -> float:
+    return float((rows.argmax(axis=1) == 0).mean())
