@@ -2,8 +2,9 @@
 
     log p(g) = w log p_whole(g) + const
 
-The head is a little too sure of pictures it has not seen, so w is below 1. `jigsync calibrate-anchor` fits it on such
-pictures and writes `anchor.json`; it belongs to one file of weights. It also fits whole and fragments together:
+How sure the head is depends on the size at which pictures are shown to it, and w puts that right. `jigsync
+calibrate-anchor` fits it on pictures that the head was not trained on and writes `anchor.json`; it belongs to one file
+of weights. It also fits whole and fragments together:
 
     log p(g) = w log p_whole(g) + a sum_i log p_i(g) + const
 
