@@ -145,8 +145,11 @@ def test_the_shipped_numbers_say_where_they_come_from_and_are_monotone() -> None
     assert head["command"].startswith("jigsync calibrate-confidence IMAGES --limit ")
     held = head["held_out"]
     assert held["fragments"] > 1000
-    assert held["brier"] < 0.8 * held["brier_of_shares"]
-    assert held["calibration_error"] < 0.1
+    # The better the measurer, the less there is to gain: with the weights of stage 4 the shares of draws had a Brier
+    # score of 0.075 and the fit 0.056, with those of stage 5 0.055 and 0.046.
+    assert held["brier"] < 0.9 * held["brier_of_shares"]
+    assert held["calibration_error"] < 0.7 * held["calibration_error_of_shares"]
+    assert held["calibration_error"] < 0.05
 
 
 def test_right_fragments_are_counted_in_the_best_gauge() -> None:

@@ -59,14 +59,14 @@ def shipped() -> Anchor:
 
 
 def fit(*evidence: Floats) -> Floats:
-    """One weight for each of several pieces of evidence, so that the true global turns, which are 0, are likeliest.
+    """One weight for each kind of evidence, so that the true global turns, which are 0, are likeliest.
 
     Shapes: K of (M, 4) -> (K,).
     """
-    pieces = np.stack(evidence)
+    stacked = np.stack(evidence)
 
     def loss(x: Floats) -> float:
-        return float(-log_softmax(np.tensordot(np.exp(x), pieces, 1), axis=1)[:, 0].mean())
+        return float(-log_softmax(np.tensordot(np.exp(x), stacked, 1), axis=1)[:, 0].mean())
 
-    start = np.linspace(-0.5, -1.0, len(pieces))
-    return np.exp(minimize(loss, start, method="L-BFGS-B", bounds=[(-7.0, 3.0)] * len(pieces)).x)
+    start = np.linspace(-0.5, -1.0, len(stacked))
+    return np.exp(minimize(loss, start, method="L-BFGS-B", bounds=[(-7.0, 3.0)] * len(stacked)).x)
