@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from jigsync.measure.sides import SideScores, side_at
 from jigsync.puzzle import Grid
 from jigsync.solvers.native import branch_and_bound
 from jigsync.study.planted import Planted, plant, sparsify
+from jigsync.sync import engine
 from jigsync.sync.engine import MapResult, solve_map
-from jigsync.sync.engine_problem import poses_of
+from jigsync.sync.engine_problem import CompiledProblem, poses_of
 
 
 def solve(case: Case, **options: object) -> MapResult:
@@ -97,6 +99,39 @@ def test_same_for_any_number_of_threads() -> None:
         np.testing.assert_array_equal(other.slots, answers[0].slots)
         np.testing.assert_array_equal(other.turns, answers[0].turns)
         np.testing.assert_array_equal(other.marginals, answers[0].marginals)
+
+
+def hard(seed: int, **options: Any) -> Planted:
+    """A puzzle that growth does not settle: its restarts exchange temperatures."""
+    return plant(Grid(8, 8), 0.3, np.random.default_rng(seed), **options)
+
+
+def test_exchanging_temperatures_finds_more_than_annealing(monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzles = [hard(seed, upright=True) for seed in range(4)]
+
+    def energies() -> float:
+        return sum(solve_map(one.scores, one.grid, upright=True, seed=1, effort=0.15).energy for one in puzzles)
+
+    tempered = energies()
+    monkeypatch.setattr(engine, "TEMPERING", 0)
+    assert tempered > energies() + 5
+
+
+@pytest.mark.parametrize("options", [{}, {"missing": 3}, {"extra": 3}])
+def test_tempered_answers_are_whole_and_know_no_threads(options: dict[str, Any]) -> None:
+    planted = hard(7, **options)
+    fixed = int(np.flatnonzero(planted.slots >= 0)[0])
+    pins = {fixed: (5, 2)}
+    answers = [solve_map(planted.scores, planted.grid, seed=5, threads=t, effort=0.03, pins=pins) for t in (1, 2)]
+    one, two = answers
+    assert one.starts == engine.ROUND  # enough of them, agreed or not
+    np.testing.assert_array_equal(one.slots, two.slots)
+    np.testing.assert_array_equal(one.turns, two.turns)
+    assert (one.slots[fixed], one.turns[fixed]) == (5, 2)
+    placed = one.slots[one.slots >= 0]
+    assert len(set(placed)) == len(placed) == min(64, len(one.slots))
+    problem = CompiledProblem(planted.scores, planted.grid, pins=pins)
+    assert one.energy == pytest.approx(problem.energy(poses_of(one.slots, one.turns)), abs=1e-3)
 
 
 @pytest.mark.parametrize("upright", [False, True])

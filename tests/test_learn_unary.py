@@ -21,7 +21,7 @@ from jigsync.learn.gauge_loss import LOSSES  # noqa: E402
 from jigsync.learn.lite0 import FEATURES  # noqa: E402
 from jigsync.learn.mixture import pictures_of  # noqa: E402
 from jigsync.learn.unary import Unary  # noqa: E402
-from jigsync.learn.unary_data import with_gaps  # noqa: E402
+from jigsync.learn.unary_data import LONG, NEARLY_SQUARE, digitised, large_part, with_gaps  # noqa: E402
 from jigsync.learn.unary_task import UnaryTask  # noqa: E402
 from jigsync.measure.unary import load_unary  # noqa: E402
 from jigsync.measure.views import prepared  # noqa: E402
@@ -126,3 +126,23 @@ def test_an_assembled_picture_has_gaps_and_cells_that_faded_apart() -> None:
     assert all((one[one[..., 3] == 0] == 0).all() for one in gapped)
     spread = [np.ptp(one[one[..., 3] == 255][:, 0]) for one in gapped]
     assert max(spread) > 30
+
+
+def test_large_parts_are_long_both_ways_whatever_shape_their_picture_has() -> None:
+    for shape in ((300, 500, 3), (500, 300, 3)):
+        rng = np.random.default_rng(2)
+        drawn = [large_part(np.zeros(shape, dtype=np.uint8), rng).shape for _ in range(600)]
+        tall, wide = (np.mean([d[a] > NEARLY_SQUARE * d[b] for d in drawn]) for a, b in ((0, 1), (1, 0)))
+        assert tall == pytest.approx(LONG / 2, abs=0.05)
+        assert wide == pytest.approx(LONG / 2, abs=0.05)
+
+
+def test_a_long_part_is_shown_whole_with_grey_beside_it() -> None:
+    red = np.zeros((120, 240, 4), dtype=np.uint8)
+    red[..., 0] = red[..., 3] = 255
+    view = digitised(red, 96, np.random.default_rng(0))[0].astype(int)
+    redness = view[..., 0] - view[..., 2]
+    assert redness[40:56, 8:-8].min() > 150
+    assert redness[[0, -1], 30:66].max() < 60
+    square = digitised(red[:, :130], 96, np.random.default_rng(0))[0].astype(int)
+    assert (square[..., 0] - square[..., 2])[4:-4, 4:-4].min() > 150

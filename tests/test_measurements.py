@@ -11,7 +11,7 @@ from jigsync import z4
 from jigsync.errors import FormatError, OptionError
 from jigsync.measure import vocabulary as v
 from jigsync.measure.listing import UNIFORM, Listing
-from jigsync.measure.measurements import BORDER_WEIGHT, Measurements, UnaryCells, border_odds
+from jigsync.measure.measurements import FEW, MANY, Measurements, UnaryCells, border_odds, border_weight
 
 IDS = ("f017", "f003", "f101", "f042", "f008")
 
@@ -233,12 +233,19 @@ def test_border_odds_leave_as_many_sides_on_the_border_as_a_square_has(n: int, b
     assert (np.diff(made[np.argsort(log_p, kind="stable")]) >= -1e-9).all()
 
 
+def test_the_border_counts_for_less_the_more_fragments_there_are() -> None:
+    assert [border_weight(n) for n in (1, 4, 9)] == [FEW] * 3
+    weights = [border_weight(n) for n in (9, 16, 25, 100, 5000)]
+    assert weights == sorted(weights, reverse=True)
+    assert weights[-1] == pytest.approx(MANY, abs=1e-4)
+
+
 def test_border_goes_with_its_fragments_into_the_scores() -> None:
     border = np.linspace(-3, -0.1, 12).astype(np.float32)
     made = Measurements.from_sides_log_p(("a", "b", "c"), np.full((12, 12), -5.0), border=border)
     scores = made.sides()
     assert scores.border is not None
-    np.testing.assert_allclose(scores.border, BORDER_WEIGHT * border_odds(border), rtol=1e-5)
+    np.testing.assert_allclose(scores.border, FEW * border_odds(border), rtol=1e-5)
     np.testing.assert_array_equal(made.select(np.array([2, 0])).border, border[[8, 9, 10, 11, 0, 1, 2, 3]])
     with pytest.raises(FormatError, match="'border' of measurements must have shape"):
         Measurements.from_sides_log_p(("a", "b"), np.full((8, 8), -5.0), border=border)

@@ -87,6 +87,9 @@ def test_a_mixture_is_a_distribution_and_is_fitted_to_what_is_true() -> None:
 
 def test_a_card_that_mixes_words_is_refused() -> None:
     assert mixing_of({"bias": 1}, "x").bias == 1
-    for bad in ({"bias": "much"}, {"spice": 1.0}, {"bias": float("nan")}):
-        with pytest.raises(FormatError, match="number"):
-            mixing_of(bad, "x")
+    with pytest.raises(FormatError, match=r"^The card of 'x' must have a 'mixing' of numbers boundary, model, bias, "):
+        mixing_of({"spice": 1.0}, "x")
+    for bad in ("much", float("nan")):
+        wanted = rf"^The 'bias' of 'card of x' must be a number in -1e\+06\.\.1e\+06\. Got '?{bad}'? instead\.$"
+        with pytest.raises(FormatError, match=wanted):
+            mixing_of({"bias": bad}, "x")

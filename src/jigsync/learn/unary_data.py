@@ -19,21 +19,30 @@ from jigsync import z4
 from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import Pictures
-from jigsync.measure.views import FRAGMENT, filled, four_turns
+from jigsync.measure.views import FRAGMENT, centred, filled, four_turns
 from jigsync.sweep.photometry import fade, jpeg_round_trip
 from jigsync.sweep.seeds import derive_seed
 
-WHOLE: Final = 96
-"""Side of the large part's view. Solving shows pictures larger (`measure/views.py`). Training at 160 pixels takes twice
-the time a picture."""
-LARGE: Final = (0.6, 1.0)
+WHOLE: Final = 160
+"""Side of the large part's view. Solving shows pictures a little larger (`measure/views.py`)."""
+LARGE: Final = (0.7, 1.0)
 """Side of the large part, in shorter sides of the picture."""
+LONG: Final = 0.2
+"""How many large parts are longer than wide or wider than long, by up to ASPECT: shown with grey beside them. Drawn
+without regard to the picture's own shape, so that a part's shape does not tell the turn."""
+ASPECT: Final = 2.0
 SMALL: Final = (0.16, 0.45)
 SMALLS: Final = 1
 """Small parts a sample."""
 SHRINK: Final = 2
-"""Views are at least so many times smaller than the part they show: the picture's own JPEG blocks, which lie as it was
+"""Scans are at least so many times smaller than the part they show: the picture's own JPEG blocks, which lie as it was
 stored, upright, would tell the turn of a part that is shown as large as it was stored."""
+LEAST: Final = 80
+"""Least side of the large part's scan, in pixels: of a small picture nearly all is shown."""
+STRETCH: Final = 0.12
+"""Nearly square parts are made square: their sides are longer or shorter by up to exp(STRETCH)."""
+NEARLY_SQUARE: Final = 1.29
+"""Parts whose longer side is more than so many shorter ones are padded instead."""
 SKEW: Final = 4.0
 """Largest skew of a view, in degrees."""
 INSETS: Final = (-0.06, 0.16)
@@ -62,12 +71,11 @@ class UnaryData:
         drawn = int(rng.integers(len(self.pictures)))
         at = int(rng.integers(len(self.pictures[drawn])))
         rgb = read_rgb(self.pictures[drawn][at])
-        large, _ = _part(rgb, rng.uniform(*LARGE), rng)
-        views = digitised(with_gaps(_smaller(large), rng), WHOLE, rng)
+        large = with_gaps(_smaller(large_part(rgb, rng)), rng)
+        views = digitised(large, WHOLE, rng)
         small, cells = [], []
         for _ in range(SMALLS):
-            share = max(rng.uniform(*SMALL), min(1.0, SHRINK * FRAGMENT / min(rgb.shape[:2])))
-            part, centre = _part(rgb, share, rng)
+            part, centre = _part(rgb, _share(rgb, SMALL, FRAGMENT, rng), rng)
             small.append(digitised(worn(part, rng), FRAGMENT, rng))
             cells.append(centre)
         return {
@@ -78,9 +86,14 @@ class UnaryData:
         }
 
 
+def _share(rgb: Rgb, shares: tuple[float, float], scan: int, rng: np.random.Generator) -> float:
+    """Side of a part, in shorter sides of the picture, from which a scan of so many pixels can be made."""
+    return max(rng.uniform(*shares), min(1.0, SHRINK * scan / min(rgb.shape[:2])))
+
+
 def _part(rgb: Rgb, share: float, rng: np.random.Generator) -> tuple[Rgb, tuple[float, float]]:
     """A random part, nearly square, and its centre (x, y) in the picture, in [0, 1]."""
-    stretch = np.exp(rng.uniform(-0.12, 0.12))
+    stretch = np.exp(rng.uniform(-STRETCH, STRETCH))
     shorter = share * min(rgb.shape[:2])
     height, width = (
         int(np.clip(shorter * factor, 8, side))
@@ -91,12 +104,24 @@ def _part(rgb: Rgb, share: float, rng: np.random.Generator) -> tuple[Rgb, tuple[
     return part, ((left + width / 2) / rgb.shape[1], (top + height / 2) / rgb.shape[0])
 
 
+def large_part(rgb: Rgb, rng: np.random.Generator) -> Rgb:
+    """The large part of a picture, nearly square or, of LONG of them, not at all. Shapes: (H, W, 3) -> (h, w, 3)."""
+    part, _ = _part(rgb, _share(rgb, LARGE, LEAST, rng), rng)
+    if rng.random() >= LONG:
+        return part
+    kept = int(min(part.shape[:2]) / rng.uniform(NEARLY_SQUARE, ASPECT))
+    axis = int(rng.integers(2))
+    start = int(rng.integers(part.shape[axis] - kept + 1))
+    rows, cols = (slice(start, start + kept) if axis == k else slice(None) for k in range(2))
+    return part[rows, cols]
+
+
 def _smaller(part: Rgb) -> Rgb:
     """A part of no more pixels than a view can show, for speed; means of whole squares, which are alike in every turn.
 
-    Shapes: (h, w, 3) -> (h / k, w / k, 3), the shorter side at least 2 WHOLE.
+    Shapes: (h, w, 3) -> (h / k, w / k, 3), the longer side at least 2 WHOLE.
     """
-    k = max(1, min(part.shape[:2]) // (2 * WHOLE))
+    k = max(1, max(part.shape[:2]) // (2 * WHOLE))
     height, width = (side // k for side in part.shape[:2])
     return np.asarray(cv2.resize(part[: height * k, : width * k], (width, height), interpolation=cv2.INTER_AREA))
 
@@ -159,18 +184,23 @@ def digitised(pixels: NDArray[np.uint8], size: int, rng: np.random.Generator) ->
     """A part as a camera sees it that does not know which side is up, in its four turns.
 
     Light: gain and bias. Camera, in a frame turned at random: skewed a little and shifted by a pixel or two, scaled,
-    noise, JPEG. The four views are exact turns of that one scan, as they are of a stored fragment.
+    noise, JPEG. The four views are exact turns of that one scan, as they are of a stored fragment; a small picture's is
+    enlarged.
 
     Shapes: (h, w, 4) -> (4, size, size, 3).
     """
+    height, width = pixels.shape[:2]
+    if max(height, width) > NEARLY_SQUARE * min(height, width):
+        pixels = centred(pixels, max(height, width))
     frame = int(rng.integers(z4.ORDER))
-    between = int(size * rng.uniform(1.0, 1.5))
+    between = max(8, min(int(size * rng.uniform(1.0, 1.5)), min(pixels.shape[:2]) // SHRINK))
     turned = cv2.resize(z4.turn_pixels(pixels, frame), (between, between), interpolation=cv2.INTER_AREA)
     light = filled(_skewed(np.asarray(turned), rng), (between, between), between).astype(np.float32)
     light = rng.normal(1, 0.12) * light + np.float32(rng.normal(0, 12))
     light += np.float32(rng.uniform(0, 6)) * rng.standard_normal(light.shape, dtype=np.float32)
     scan = jpeg_round_trip(np.clip(light, 0, 255).astype(np.uint8), int(rng.integers(*QUALITY)))
-    view = np.asarray(cv2.resize(scan, (size, size), interpolation=cv2.INTER_AREA))
+    mode = cv2.INTER_AREA if between >= size else cv2.INTER_LINEAR
+    view = np.asarray(cv2.resize(scan, (size, size), interpolation=mode))
     return four_turns(z4.turn_pixels(view, z4.inverse(frame)))
 
 

@@ -50,6 +50,12 @@ HOT, HOT_LARGE, COLD, LNS = 1.0, 1.5, 0.5, 1.0
 so that annealing may start hotter."""
 LARGE = 150
 """Fragments from which a puzzle is large."""
+REPLICAS, TOP, LOW = 6, 1.6, 0.7
+"""Of replica exchange: how many, and the temperatures of the hottest and the coldest, in melting points."""
+TEMPERING = 1e5
+"""Proposals a fragment. Between SMALL and LARGE fragments, of which growth settles few, replica exchange finds more than
+annealing in the same time: squares with 5 pixels of 50 cut off, 10 x 10, upright, 12 validation pictures, mean energy
+after 1.3 s of annealing 458, after 1.9 s of this 469, after 3.4 s 476; the truth has 452."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +101,15 @@ class Effort:
         agree: restarts that must reach the best energy for the search to end before that.
         moves: annealing proposals of a restart.
         neighbourhoods: large-neighbourhood steps of a restart.
+        tempering: proposals of a restart whose growth settled little, if those are to exchange temperatures; then one
+            round of restarts is all.
     """
 
     restarts: int
     agree: int
     moves: int
     neighbourhoods: int
+    tempering: int
 
 
 _EFFORT = (
@@ -127,6 +136,7 @@ def effort_for(n: int, effort: float) -> Effort:
         agree=round(math.exp(float(np.interp(at, known, agree)))),
         moves=max(1000, int(each)),
         neighbourhoods=10 + int(each / (25 * max(n, 40))),
+        tempering=int(effort * TEMPERING * n) if SMALL < n <= LARGE else 0,
     )
 
 
@@ -220,7 +230,7 @@ class _Search:
         self.ends: list[tuple[float, Poses]] = []
         self.starts = self.moves = 0
         self.settled = 0.0
-        self.finished = True
+        self.finished, self.tempered = True, False
         self._cancel = ctypes.c_int32(0)
         self._energy = (ctypes.c_double * effort.restarts)(*[-math.inf] * effort.restarts)
         self._moves = (ctypes.c_int64 * effort.restarts)()
@@ -241,6 +251,10 @@ class _Search:
     def _restart(self, index: int, first: Poses | None) -> tuple[Poses, Report]:
         plan = Plan(
             moves=self.effort.moves,
+            tempering=self.effort.tempering if first is None else 0,
+            replicas=REPLICAS,
+            top=TOP,
+            low=LOW,
             rounds=self.effort.neighbourhoods,
             grow=GROWTHS if first is None else 0,
             melt=int(first is None and index % ROUND == 1 and self.problem.n <= SMALL),
@@ -281,7 +295,7 @@ class _Search:
 
     def _watch(self, jobs: set[Any]) -> None:
         """Waits for a round, reporting progress; an exception here (Ctrl-C) cancels the round first."""
-        total = self.effort.restarts * self.effort.moves
+        total = max(self.effort.restarts * self.effort.moves, ROUND * self.effort.tempering)
         try:
             while jobs:
                 ended, jobs = wait(jobs, timeout=0.1 if self.progress else None, return_when=FIRST_COMPLETED)
@@ -304,6 +318,7 @@ class _Search:
         self.starts += 1
         self.moves += report.moves
         self.finished &= bool(report.finished)
+        self.tempered |= bool(report.tempered)
         self.ends.append((report.energy, poses))
         if report.energy > self.best[0] + 1e-6:
             self.best, self.settled = (report.energy, poses), report.settled
@@ -314,7 +329,7 @@ class _Search:
         same = sum(energy > self.best[0] - 1e-3 for energy, _ in self.ends)
         doubt = self.problem.n <= SMALL and self.settled < SURE
         needed = self.effort.agree * (2 if doubt else 1)
-        return not self.finished or same >= needed
+        return not self.finished or self.tempered or same >= needed
 
 
 def _slots_and_turns(poses: Poses) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -51,12 +51,16 @@ class Plan(ctypes.Structure):
 
     _fields_ = [
         ("moves", c_int64),
+        ("tempering", c_int64),
         ("rounds", c_int32),
         ("grow", c_int32),
         ("melt", c_int32),
+        ("replicas", c_int32),
         ("noise", c_float),
         ("hot", c_float),
         ("cold", c_float),
+        ("top", c_float),
+        ("low", c_float),
         ("lns", c_float),
         ("seconds", c_double),
         ("cancel", c_void_p),
@@ -74,6 +78,7 @@ class Report(ctypes.Structure):
         ("accepted", c_int64),
         ("settled", c_float),
         ("finished", c_int32),
+        ("tempered", c_int32),
     ]
 
 

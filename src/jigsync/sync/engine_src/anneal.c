@@ -46,6 +46,68 @@ static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1
     return 1;
 }
 
+/* Replica exchange (Swendsen and Wang 1986; Geyer 1991): `replicas` placements at temperatures t0 > ... > t1, in equal
+ * ratios. After every batch of proposals neighbours on the ladder exchange temperatures with probability
+ *
+ *     min(1, exp((1 / T_i - 1 / T_j) (E_j - E_i)))
+ *
+ * so that what froze into a poor order melts again while better orders go on below. st takes the coldest place with
+ * what it has, the others begin anywhere; st ends with the best placement that any of them saw. `moves` counts the
+ * proposals of all. Returns 0 when stopped, -1 when memory ran out. */
+static int temper(State *st, const Control *c, int replicas, int64_t moves, float t0, float t1) {
+    enum { MOST = 32 };
+    State *at[MOST]; /* by place on the ladder, hot first */
+    float t[MOST];
+    uint8_t mix[MIX];
+    int64_t batch = 1024;
+    int going = 1;
+    if (st->p->n_free < 2) return 1;
+    replicas = replicas > MOST ? MOST : replicas;
+    mix_moves(st->p, mix);
+    for (int i = 0; i < replicas; i++) {
+        t[i] = t0 * powf(t1 / t0, (float)i / (float)(replicas - 1));
+        at[i] = i == replicas - 1 ? st : state_new(st->p, rng_next(&st->rng));
+        if (!at[i]) {
+            while (i--) state_free(at[i]);
+            return -1;
+        }
+        if (at[i] == st) continue;
+        load_codes(at[i], st->code);
+        scramble(at[i]);
+        restart_from_here(at[i]);
+    }
+    for (int64_t round = 0; going && round * batch * replicas < moves; round++) {
+        for (int i = 0; i < replicas; i++) {
+            State *now = at[i];
+            if (round % 16 == 0) focus(now);
+            for (int64_t j = 0; j < batch; j++) now->accepted += MOVES[mix[rng_next(&now->rng) >> 56]](now, t[i]);
+            if (round % 128 == 127) now->energy = energy_of(now);
+        }
+        for (int i = (int)(round & 1); i + 1 < replicas; i += 2) {
+            float gain = (float)(at[i]->energy - at[i + 1]->energy) * (1 / t[i + 1] - 1 / t[i]);
+            if (!accepts(st, gain, 1.0f)) continue;
+            State *hot = at[i];
+            at[i] = at[i + 1];
+            at[i + 1] = hot;
+        }
+        st->moves += batch * replicas;
+        if (round % 4 == 3) going = !stopped(c, st);
+    }
+    leave(st);
+    for (int i = 0; i < replicas; i++) {
+        State *other = at[i];
+        if (other == st) continue;
+        leave(other);
+        if (other->best_energy > st->best_energy) {
+            st->best_energy = other->best_energy;
+            memcpy(st->best, other->best, (size_t)st->p->ncell * sizeof(int32_t));
+        }
+        st->accepted += other->accepted;
+        state_free(other);
+    }
+    return going;
+}
+
 /* Share of the free cells that are not settled. */
 static float open_share(const State *st) {
     const Problem *p = st->p;

@@ -29,11 +29,14 @@ typedef struct {
 
 typedef struct {
     int64_t moves;   /* annealing proposals, fewer when the start is settled (remaining_work) */
+    int64_t tempering; /* proposals of all replicas instead, when the start is far from settled; 0: anneal */
     int32_t rounds;  /* large-neighbourhood steps after annealing, likewise */
     int32_t grow;    /* start by the best of so many growths; 0: from the given poses, holes filled in order */
     int32_t melt;    /* forget a growth that is far from settled and anneal from a random placement */
+    int32_t replicas; /* that exchange temperatures */
     float noise;     /* of growth */
     float hot, cold; /* temperatures of annealing, in melting points */
+    float top, low;  /* of the hottest and the coldest replica, likewise */
     float lns;       /* temperature of large-neighbourhood search, likewise */
     double seconds;  /* time limit, <= 0 for none */
     const volatile int32_t *cancel;
@@ -46,6 +49,7 @@ typedef struct {
     int64_t moves, accepted;
     float settled;    /* share of cells that are surely linked to all their neighbours */
     int32_t finished; /* 0 when the time limit or a cancel ended the run */
+    int32_t tempered; /* replicas exchanged temperatures */
 } Report;
 
 /* Hash of the sources this library was built from. */
@@ -153,7 +157,14 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
         }
         int64_t moves = (int64_t)(work * (float)plan->moves);
         int rounds = (int)ceilf(work * (float)plan->rounds);
-        if (ok && moves) report->finished = anneal(st, &c, moves, plan->hot * p->melting, plan->cold * p->melting);
+        report->tempered = work >= 1.0f && plan->tempering > 0;
+        if (ok && report->tempered) {
+            int ended = temper(st, &c, plan->replicas, plan->tempering, plan->top * p->melting, plan->low * p->melting);
+            ok = ended >= 0;
+            report->finished = ended > 0;
+        } else if (ok && moves) {
+            report->finished = anneal(st, &c, moves, plan->hot * p->melting, plan->cold * p->melting);
+        }
         return_to_best(st);
         slide_whole(st);
         if (ok && report->finished && rounds)
