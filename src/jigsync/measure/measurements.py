@@ -38,10 +38,10 @@ SCORE_FLOOR: Final = -12.0
 
 FEW, MANY = 1.5, 0.5
 """What the border counts against touching sides in a puzzle of up to 9 fragments and of very many, see `border_weight`.
-3 x 3, severe, 40 validation pictures, `boundary`, best4 AA+rot at 0 / 1 / 1.5 / 2: 0.51, 0.82, 0.84, 0.84; eroded, 90
-pictures, `learned`, at 0 / 0.5 / 1 / 1.5: 0.50, 0.56, 0.59, 0.61. But eroded 5 x 5, 75 pictures, at 0.5 / 1 / 1.5: 0.39,
-0.37, 0.35. The weight that tells true placements best from ones with two fragments swapped is 1.6 +- 0.7 at 3 x 3, 0.4
-+- 0.3 at 5 x 5, 0.6 +- 0.3 at 10 x 10."""
+Best4 AA+rot on validation pictures: 3 x 3, severe, 40 of them, `boundary`, at 0 / 1 / 1.5 / 2: 0.51, 0.82, 0.84, 0.84;
+eroded, 90, `learned`, at 0 / 0.5 / 1 / 1.5: 0.50, 0.56, 0.59, 0.61. But eroded 5 x 5, 75, at 0.5 / 1 / 1.5: 0.39, 0.37,
+0.35. The weight that tells true placements best from ones with two fragments swapped, eroded, is 1.6 +- 0.7 at 3 x 3,
+0.4 +- 0.3 at 5 x 5 and 0.6 +- 0.3 at 10 x 10."""
 LOWEST_BORDER: Final = -8.0
 """Least log-probability of a side to lie on the border."""
 
