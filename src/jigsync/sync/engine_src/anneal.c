@@ -15,7 +15,7 @@ static int stopped(const Control *c, const State *st) {
 
 typedef int (*Move)(State *, float);
 static const Move MOVES[] = {move_turn, move_swap, move_guided, move_cycle, move_segment, move_block, move_component, move_whole};
-enum { MOVE_KINDS = 8, MIX = 256 };
+enum { MOVE_KINDS = 8, MIX = 256, MOST_REPLICAS = 16 };
 
 /* Shares of the move kinds in 256ths. Moves of many cells cost as much as tens of swaps. */
 static void mix_moves(const Problem *p, uint8_t mix[MIX]) {
@@ -53,16 +53,15 @@ static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1
  *
  * so that what froze into a poor order melts again while better orders go on below. st takes the coldest place with
  * what it has, the others begin anywhere; st ends with the best placement that any of them saw. `moves` counts the
- * proposals of all. Returns 0 when stopped, -1 when memory ran out. */
+ * proposals of all; 40 % of them without a better placement are enough. Returns 0 when stopped, -1 when memory ran out. */
 static int temper(State *st, const Control *c, int replicas, int64_t moves, float t0, float t1) {
-    enum { MOST = 32 };
-    State *at[MOST]; /* by place on the ladder, hot first */
-    float t[MOST];
+    State *at[MOST_REPLICAS]; /* by place on the ladder, hot first */
+    float t[MOST_REPLICAS];
     uint8_t mix[MIX];
-    int64_t batch = 1024;
+    int64_t batch = 1024, rounds = moves / (batch * replicas) + 1, since = 0;
+    double best = -1e300;
     int going = 1;
     if (st->p->n_free < 2) return 1;
-    replicas = replicas > MOST ? MOST : replicas;
     mix_moves(st->p, mix);
     for (int i = 0; i < replicas; i++) {
         t[i] = t0 * powf(t1 / t0, (float)i / (float)(replicas - 1));
@@ -76,12 +75,16 @@ static int temper(State *st, const Control *c, int replicas, int64_t moves, floa
         scramble(at[i]);
         restart_from_here(at[i]);
     }
-    for (int64_t round = 0; going && round * batch * replicas < moves; round++) {
+    for (int64_t round = 0; going && round < rounds && 5 * (round - since) <= 2 * rounds; round++) {
         for (int i = 0; i < replicas; i++) {
             State *now = at[i];
             if (round % 16 == 0) focus(now);
             for (int64_t j = 0; j < batch; j++) now->accepted += MOVES[mix[rng_next(&now->rng) >> 56]](now, t[i]);
             if (round % 128 == 127) now->energy = energy_of(now);
+            if (now->best_energy > best + 1e-3) {
+                best = now->best_energy;
+                since = round;
+            }
         }
         for (int i = (int)(round & 1); i + 1 < replicas; i += 2) {
             float gain = (float)(at[i]->energy - at[i + 1]->energy) * (1 / t[i + 1] - 1 / t[i]);

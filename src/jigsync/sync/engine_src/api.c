@@ -33,7 +33,7 @@ typedef struct {
     int32_t rounds;  /* large-neighbourhood steps after annealing, likewise */
     int32_t grow;    /* start by the best of so many growths; 0: from the given poses, holes filled in order */
     int32_t melt;    /* forget a growth that is far from settled and anneal from a random placement */
-    int32_t replicas; /* that exchange temperatures */
+    int32_t replicas; /* that exchange temperatures, 2 to 16 */
     float noise;     /* of growth */
     float hot, cold; /* temperatures of annealing, in melting points */
     float top, low;  /* of the hottest and the coldest replica, likewise */
