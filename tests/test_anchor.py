@@ -82,12 +82,24 @@ def test_the_head_turns_with_the_fragment() -> None:
     assert (cells.sigma > 0).all()
 
 
+@pytest.mark.parametrize("fragments", [9, 10])
 @pytest.mark.parametrize("name", data.names())
-def test_the_whole_picture_turns_with_its_answer(name: str) -> None:
+def test_the_whole_picture_turns_with_its_answer(name: str, fragments: int) -> None:
     picture, model = opaque(name), load_unary()
-    upright = measure_picture(picture, model)
+    upright = measure_picture(picture, model, fragments)
     for k in range(4):
-        assert measure_picture(z4.turn_pixels(picture, k), model) == pytest.approx(np.roll(upright, -k), abs=0.01)
+        turned = measure_picture(z4.turn_pixels(picture, k), model, fragments)
+        assert turned == pytest.approx(np.roll(upright, -k), abs=0.01)
+
+
+def test_of_many_fragments_the_mirror_image_says_the_same() -> None:
+    picture, model = opaque("rocket")[:, 40:], load_unary()
+    mirrored = np.ascontiguousarray(picture[:, ::-1])
+    other_way = [0, 3, 2, 1]
+    assert measure_picture(mirrored, model, 10)[other_way] == pytest.approx(
+        measure_picture(picture, model, 10), abs=1e-4
+    )
+    assert np.abs(measure_picture(mirrored, model, 9)[other_way] - measure_picture(picture, model, 9)).max() > 0.01
 
 
 def test_votes_by_hand() -> None:

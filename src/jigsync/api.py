@@ -220,7 +220,7 @@ def _gauge(
     unary = request.measurements.unary_turns
     log_odds, remark = votes(answer.turns[placed], None if unary is None else unary[placed]), ""
     try:
-        seen = measure_picture(composed(puzzle, draft, layout_of(puzzle, draft)), load_unary())
+        seen = measure_picture(composed(puzzle, draft, layout_of(puzzle, draft)), load_unary(), len(puzzle))
         log_odds = log_odds + anchor.shipped().log_p(seen)
     except JigsyncError as error:
         remark = f"Which side is up is not told by the assembled picture: {error}"

@@ -50,7 +50,7 @@ def look(path: Path, n: int, cell: int, severity: str, seed: int, model: UnaryMo
     turns = np.array([truth.placement[name].turns for name in puzzle.ids])
     picture = composed(puzzle, solution, layout_of(puzzle, solution))
     right = float((log_p.argmax(axis=1) == turns).mean())
-    return Seen(n, votes(turns, log_p), measure_picture(picture, model), right)
+    return Seen(n, votes(turns, log_p), measure_picture(picture, model, len(puzzle)), right)
 
 
 def calibrate(
