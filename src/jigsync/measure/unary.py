@@ -88,11 +88,11 @@ def measure_fragments(puzzle: Puzzle, cell: float, model: UnaryModel) -> tuple[N
 def measure_picture(picture: Pixels, model: UnaryModel, fragments: int) -> NDArray[np.float64]:
     """Log-probabilities of the global turn that makes a picture of so many fragments upright.
 
-    Of more than FEW fragments the mirror image is asked, too: it is upright when the picture is, and the one's view_k is
-    the other's mirrored view_-k. Shapes: (H, W, 4), colour times alpha -> (4,).
+    Of more than FEW fragments the mirror image is asked, too: it is upright when the picture is, and the view_k of the
+    one is the mirrored view_-k of the other. Shapes: (H, W, 4), colour times alpha -> (4,).
     """
-    z, _ = model.score(picture_views(picture))
+    z = model.score(picture_views(picture))[0].astype(np.float64)
     if fragments > FEW:
-        other, _ = model.score(picture_views(np.ascontiguousarray(picture[:, ::-1])))
+        other = model.score(picture_views(np.ascontiguousarray(picture[:, ::-1])))[0]
         z = (z + other[[z4.inverse(k) for k in range(z4.ORDER)]]) / 2
-    return np.asarray(log_softmax(z.astype(np.float64)))
+    return np.asarray(log_softmax(z))

@@ -23,8 +23,8 @@ VERSION: Final = "jigsync-views/1"
 FRAGMENT: Final = 64
 """Side of a fragment's view."""
 WHOLE: Final = 192
-"""Side of an assembled picture's view. A little more than what the head is trained at (`learn/unary_data.py`): 360 square
-assemblies of 90 validation pictures, -log p of the true turn at 160 / 192 pixels: 0.69, 0.65."""
+"""Side of an assembled picture's view. A little more than what the head is trained at (`learn/unary_data.py`): 360
+square assemblies of 90 validation pictures, -log p of the true turn at 160 / 192 pixels: 0.69, 0.65."""
 WINDOW: Final = 1.1
 """Side of the window around a fragment's centre, in cells: what bulges farther out is cut off."""
 REACH: Final = 1 / 12
