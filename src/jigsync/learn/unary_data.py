@@ -88,7 +88,7 @@ class UnaryData:
 
 def _share(rgb: Rgb, shares: tuple[float, float], scan: int, rng: np.random.Generator) -> float:
     """Side of a part, in shorter sides of the picture, from which a scan of so many pixels can be made."""
-    return max(float(rng.uniform(*shares)), min(1.0, SHRINK * scan / min(rgb.shape[:2])))
+    return float(max(rng.uniform(*shares), min(1.0, SHRINK * scan / min(rgb.shape[:2]))))
 
 
 def _part(rgb: Rgb, share: float, rng: np.random.Generator) -> tuple[Rgb, tuple[float, float]]:
