@@ -11,8 +11,8 @@ Few fragments say little about their grid. Many that are hard to measure say lit
 the energy: a prior that does not grow with N puts a square picture of a hundred eroded fragments into 2 rows. Where
 seams can be read, a wrong grid breaks so many of them that the prior decides nothing.
 
-Factorizations climb a ladder: all of them with little effort, those that come near the best one with more and then
-with all of it.
+Factorizations climb a ladder: all of them with little effort, those that come near the best one with more, and the best
+of these with all of it: more effort raises the energies of all grids by much the same.
 """
 
 from __future__ import annotations
