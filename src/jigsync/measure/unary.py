@@ -28,9 +28,9 @@ Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-unary/1"
 SHIPPED: Final = "unary.onnx"
 FEW: Final = 9
-"""Up to so many fragments are put together in less time than it takes to look at the mirror image. Of 360 square
-assemblies of validation pictures it raises the share whose turn is right from 0.71 to 0.77, -log p falls from 0.65 to
-0.62."""
+"""Up to so many fragments the mirror image is not asked: it takes 30 to 50 ms, a quarter of a solve of 3 x 3. Of
+360 square assemblies of validation pictures it raises the share whose turn is right from 0.71 to 0.77, and -log p falls
+from 0.65 to 0.62."""
 OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"z": (), "cells": (3,), "features": (None,)}
 VIEWS_AT_ONCE: Final = 64
 

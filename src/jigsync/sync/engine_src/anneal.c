@@ -29,6 +29,11 @@ static void mix_moves(const Problem *p, uint8_t mix[MIX]) {
         for (int i = 0; i < share[kind]; i++) mix[at++] = (uint8_t)kind;
 }
 
+/* `count` proposals at one temperature. */
+static void propose(State *st, const uint8_t mix[MIX], int64_t count, float t) {
+    for (int64_t j = 0; j < count; j++) st->accepted += MOVES[mix[rng_next(&st->rng) >> 56]](st, t);
+}
+
 /* Simulated annealing from t0 down to t1, geometrically, over `moves` proposals. Returns 0 when stopped. */
 static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1) {
     uint8_t mix[MIX];
@@ -38,7 +43,7 @@ static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1
     for (int64_t i = 0; i < batches; i++) {
         float t = t0 * powf(t1 / t0, batches > 1 ? (float)i / (float)(batches - 1) : 1.0f);
         if (i % 16 == 0) focus(st);
-        for (int64_t j = 0; j < batch; j++) st->accepted += MOVES[mix[rng_next(&st->rng) >> 56]](st, t);
+        propose(st, mix, batch, t);
         st->moves += batch;
         if (i % 8 == 7 && stopped(c, st)) return 0;
         if (i % 128 == 127) st->energy = energy_of(st);
@@ -79,7 +84,7 @@ static int temper(State *st, const Control *c, int replicas, int64_t moves, floa
         for (int i = 0; i < replicas; i++) {
             State *now = at[i];
             if (round % 16 == 0) focus(now);
-            for (int64_t j = 0; j < batch; j++) now->accepted += MOVES[mix[rng_next(&now->rng) >> 56]](now, t[i]);
+            propose(now, mix, batch, t[i]);
             if (round % 128 == 127) now->energy = energy_of(now);
             if (now->best_energy > best + 1e-3) {
                 best = now->best_energy;
