@@ -69,11 +69,14 @@ static int growth_new(Growth *g, const Problem *p, Rng *rng, float noise) {
     return 1;
 }
 
+/* The canvas' rim stays empty, so that every cell that fits has four neighbours: a region that grew while its extent was
+ * free may have been cut down to what lies beside the rim. */
 static int growth_fits(const Growth *g, int cell) {
     int row = cell / g->size, col = cell % g->size;
+    if (row < 1 || col < 1 || row > g->size - 2 || col > g->size - 2) return 0;
+    if (g->wide) return 1;
     int height = (row > g->row1 ? row : g->row1) - (row < g->row0 ? row : g->row0) + 1;
     int width = (col > g->col1 ? col : g->col1) - (col < g->col0 ? col : g->col0) + 1;
-    if (g->wide) return row > 0 && col > 0 && row < g->size - 1 && col < g->size - 1;
     if (height <= g->p->rows && width <= g->p->cols) return 1;
     return g->floating && !g->p->upright && height <= g->p->cols && width <= g->p->rows;
 }
