@@ -23,7 +23,7 @@ from jigsync.errors import FormatError, InputError, OptionError  # noqa: E402
 from jigsync.io.images import read_rgb, write_png  # noqa: E402
 from jigsync.learn import checkpoint, loop  # noqa: E402
 from jigsync.learn.chunks import SIZE, Chunks, make_chunk  # noqa: E402
-from jigsync.learn.export import check_golden, export_run, golden_path  # noqa: E402
+from jigsync.learn.export import check_golden, export_run, golden_path, load_mean  # noqa: E402
 from jigsync.learn.loop import LoopOptions, Report, train  # noqa: E402
 from jigsync.learn.matcher import Matcher, side_logits  # noqa: E402
 from jigsync.learn.matcher_data import augmented  # noqa: E402
@@ -178,7 +178,7 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
 
 def test_an_export_is_checked_golden_and_sealed(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.onnx"
-    assert export_run(run, out, {"licence": "none"}) < 1e-4
+    assert export_run([run], out, {"licence": "none"}) < 1e-4
     card = json.loads(out.with_suffix(".json").read_text())
     assert card["licence"] == "none"
     assert card["config"]["network"]["code"] == 4
@@ -194,9 +194,27 @@ def test_an_export_is_checked_golden_and_sealed(run: Path, tmp_path: Path) -> No
         assert golden["strips"].shape[1:] == (CHANNELS, ROWS)
 
 
+def test_of_several_runs_the_mean_is_exported(run: Path, tmp_path: Path) -> None:
+    config, progress, groups = checkpoint.load(run / checkpoint.BEST)
+    weights = groups["average"]
+    for name, factor in (("double", 2.0), ("nothing", 0.0)):
+        (tmp_path / name).mkdir()
+        changed = {key: factor * value for key, value in weights.items()}
+        checkpoint.save(tmp_path / name / checkpoint.BEST, config, progress, {"average": changed})
+    mean = load_mean([tmp_path / "double", tmp_path / "nothing"])[2]
+    assert all(torch.equal(mean[key], value) for key, value in weights.items())
+    out = tmp_path / "m.onnx"
+    export_run([tmp_path / "double", tmp_path / "nothing"], out, {})
+    assert json.loads(out.with_suffix(".json").read_text())["runs"] == 2
+    (tmp_path / "other").mkdir()
+    checkpoint.save(tmp_path / "other" / checkpoint.BEST, config, progress, {"average": {"x": torch.zeros(1)}})
+    with pytest.raises(OptionError, match="must be of one network"):
+        load_mean([run, tmp_path / "other"])
+
+
 def test_weights_of_another_version_are_refused(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "m.onnx"
-    export_run(run, out, {})
+    export_run([run], out, {})
     monkeypatch.setattr("jigsync.measure.matcher.VERSION", "jigsync-strips/999")
     with pytest.raises(FormatError, match=r"must have strips 'jigsync-strips/999'. They have 'jigsync-strips/1'"):
         load_matcher(out)

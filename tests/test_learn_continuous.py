@@ -63,7 +63,7 @@ def test_planted_angles_are_learned_and_exported(tmp_path: Path) -> None:
     config = {"model": "continuous", "network": {"encoder_sha256": "abc"}}
     checkpoint.save(tmp_path / checkpoint.BEST, config, checkpoint.Progress(1), {"average": model.state_dict()})
     out = tmp_path / "c.onnx"
-    assert export_run(tmp_path, out, {}) < 0.05
+    assert export_run([tmp_path], out, {}) < 0.05
     assert check_golden(out) < 0.05
     found = ContinuousModel(out.read_bytes(), "c.onnx", "abc").angles(features.numpy())
     off = np.abs((found - angles.numpy() + 180) % 360 - 180)

@@ -103,7 +103,7 @@ def test_the_export_takes_any_puzzle_and_only_its_encoder(
     config = {"model": "pairwise", "network": {**vars(SMALL), "encoder_sha256": "abc"}}
     checkpoint.save(tmp_path / checkpoint.BEST, config, checkpoint.Progress(1), {"average": model.state_dict()})
     out = tmp_path / "p.onnx"
-    assert export_run(tmp_path, out, {}) < 0.01
+    assert export_run([tmp_path], out, {}) < 0.01
     assert check_golden(out) < 0.01
     data = out.read_bytes()
     deployed = PairwiseModel(data, "p.onnx", "abc", Mixing())

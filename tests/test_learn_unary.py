@@ -55,7 +55,7 @@ def test_the_export_folds_and_halves_and_takes_any_size(unary: Unary, tmp_path: 
     config = {"model": "unary", "network": {"encoder": "efficientnet-lite0"}}
     checkpoint.save(tmp_path / checkpoint.BEST, config, checkpoint.Progress(7, -1.0, 90.0), {"average": weights})
     out = tmp_path / "u.onnx"
-    difference = export_run(tmp_path, out, {"licence": "none"})
+    difference = export_run([tmp_path], out, {"licence": "none"})
     assert 0 < difference < 0.05
     assert check_golden(out) == pytest.approx(difference, rel=1e-3)
     assert out.stat().st_size < 8_000_000

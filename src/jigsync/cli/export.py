@@ -9,7 +9,13 @@ import typer
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="Folder of a run of `jigsync train`.", show_default=False)],
+    run: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folder of a run of `jigsync train`; several, that started from one another, are averaged.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="ONNX file; its card and golden tensors go beside it.")],
     data: Annotated[str, typer.Option(help="For the card: what it was trained on.")] = "not stated",
     licence: Annotated[str, typer.Option(help="For the card: the licence of data and weights.")] = "not stated",
@@ -27,7 +33,7 @@ def export(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the largest difference as JSON.")] = False,
 ) -> None:
-    """Write the best network of a run as ONNX and check it against torch."""
+    """Write the best network of a run, or the mean of some, as ONNX and check it against torch."""
     import json
 
     from jigsync.errors import OptionError

@@ -74,16 +74,33 @@ def load_run(run: Path, model: str | None = None) -> tuple[dict[str, Any], check
     return config, progress, checkpoint.named_tensors(groups, "average", best)
 
 
-def export_run(run: Path, out: Path, card: Mapping[str, Any]) -> float:
+def load_mean(runs: Sequence[Path]) -> tuple[dict[str, Any], checkpoint.Progress, dict[str, Tensor]]:
+    """Config and progress of the first run, and the mean of the best weights of all.
+
+    Runs that started from one another lie in one valley, and the middle of it is better than any of its sides
+    (Wortsman et al. 2022). OptionError when they are of different networks.
+    """
+    config, progress, first = load_run(runs[0])
+    mean = {name: value / len(runs) for name, value in first.items()}
+    for run in runs[1:]:
+        _, _, weights = load_run(run, config["model"])
+        if _shapes(weights) != _shapes(mean):
+            raise OptionError(f"The runs '{runs[0]}' and '{run}' must be of one network to be averaged.")
+        for name, value in weights.items():
+            mean[name] += value / len(runs)
+    return config, progress, mean
+
+
+def export_run(runs: Sequence[Path], out: Path, card: Mapping[str, Any]) -> float:
     """Writes OUT.onnx, its card (.json) and golden tensors (.golden.npz); returns the largest difference from torch.
 
-    The golden outputs are those of torch with the weights as they were trained, so that the difference includes what
-    storing them in half precision costs.
+    Of several runs the mean of their best weights is exported. The golden outputs are those of torch with the weights
+    as they were trained, so that the difference includes what storing them in half precision costs.
 
     Args:
         card: what a person has to say about it: data, licence, command, numbers.
     """
-    config, progress, weights = load_run(run)
+    config, progress, weights = load_mean(runs)
     kind = _made(config, weights)
     golden = kind.golden or _answers_of_torch(kind)
     if kind.half:
@@ -107,6 +124,7 @@ def export_run(run: Path, out: Path, card: Mapping[str, Any]) -> float:
         "minutes": round(progress.seconds / 60, 1),
         "validation_score": round(progress.best, 4),
         "config": config,
+        "runs": len(runs),
         "onnx_minus_torch": float(f"{difference:.3g}"),
         **kind.card,
         **card,
@@ -158,12 +176,16 @@ def built(make: Callable[[], Network], weights: dict[str, Tensor]) -> Network:
     It is made without numbers first: a config can ask for any size, the weights are as large as their file.
     """
     with torch.device("meta"):
-        shapes = {name: value.shape for name, value in make().state_dict().items()}
-    if shapes != {name: value.shape for name, value in weights.items()}:
+        shapes = _shapes(make().state_dict())
+    if shapes != _shapes(weights):
         raise RuntimeError("other tensors, or tensors of other shapes, than the config tells of")
     network = make()
     network.load_state_dict(weights)
     return network
+
+
+def _shapes(weights: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: value.shape for name, value in weights.items()}
 
 
 def _answers_of_torch(kind: Deployed) -> Arrays:
