@@ -7,9 +7,10 @@ typedef struct {
     volatile int64_t *progress_moves;
 } Control;
 
-static int stopped(const Control *c, const State *st) {
-    if (c->progress_energy) *c->progress_energy = st->best_energy;
-    if (c->progress_moves) *c->progress_moves = st->moves;
+/* Tells whoever watches how far it is; non-zero when it is to end. */
+static int stopped(const Control *c, double best, int64_t moves) {
+    if (c->progress_energy) *c->progress_energy = best;
+    if (c->progress_moves) *c->progress_moves = moves;
     return (c->cancel && *c->cancel) || now_seconds() > c->deadline;
 }
 
@@ -45,7 +46,7 @@ static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1
         if (i % 16 == 0) focus(st);
         propose(st, mix, batch, t);
         st->moves += batch;
-        if (i % 8 == 7 && stopped(c, st)) return 0;
+        if (i % 8 == 7 && stopped(c, st->best_energy, st->moves)) return 0;
         if (i % 128 == 127) st->energy = energy_of(st);
     }
     return 1;
@@ -99,7 +100,7 @@ static int temper(State *st, const Control *c, int replicas, int64_t moves, floa
             at[i + 1] = hot;
         }
         st->moves += batch * replicas;
-        if (round % 4 == 3) going = !stopped(c, st);
+        if (round % 4 == 3) going = !stopped(c, best, st->moves);
     }
     leave(st);
     for (int i = 0; i < replicas; i++) {
@@ -180,7 +181,7 @@ static int search_neighbourhoods(State *st, Lns *w, const Control *c, int rounds
             load_codes(st, w->backup);
             st->energy = before;
         }
-        if (i % 4 == 3 && stopped(c, st)) return 0;
+        if (i % 4 == 3 && stopped(c, st->best_energy, st->moves)) return 0;
     }
     return 1;
 }

@@ -118,7 +118,7 @@ static int64_t sample_marginals(State *st, const Control *c, const int32_t *best
     o.votes = zeros(4 * (int64_t)o.span * o.span, sizeof(int32_t));
     if (!o.votes) return -1;
     int64_t made = 0;
-    while (made < samples && (made == 0 || !stopped(c, st))) {
+    while (made < samples && (made == 0 || !stopped(c, st->best_energy, st->moves))) {
         for (int64_t i = 0; i < moves && p->n_free; i++) sample_step(st, t);
         overlay_count(&o, st, best, kept);
         made++;
