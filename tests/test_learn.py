@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import subprocess
@@ -23,13 +24,16 @@ from jigsync.errors import FormatError, InputError, OptionError  # noqa: E402
 from jigsync.io.images import read_rgb, write_png  # noqa: E402
 from jigsync.learn import checkpoint, loop  # noqa: E402
 from jigsync.learn.chunks import SIZE, Chunks, make_chunk  # noqa: E402
-from jigsync.learn.export import check_golden, export_run, golden_path, load_mean  # noqa: E402
+from jigsync.learn.export import check_golden, export_run, golden_path  # noqa: E402
 from jigsync.learn.loop import LoopOptions, Report, train  # noqa: E402
-from jigsync.learn.matcher import Matcher, side_logits  # noqa: E402
+from jigsync.learn.matcher import BORDER, TOUCHING, Matcher, placing_losses, side_logits  # noqa: E402
 from jigsync.learn.matcher_data import augmented  # noqa: E402
 from jigsync.learn.mixture import MIXTURE, draw_puzzle, pictures_of  # noqa: E402
 from jigsync.measure.matcher import load_matcher  # noqa: E402
 from jigsync.measure.strips import CHANNELS, ROWS  # noqa: E402
+from jigsync.placement import Placed  # noqa: E402
+from jigsync.puzzle import Grid  # noqa: E402
+from jigsync.study.touching import touching  # noqa: E402
 
 
 class Killed(Exception):
@@ -128,6 +132,45 @@ def test_a_side_knows_its_whole_fragment_whichever_way_round() -> None:
     assert (matcher.encoder(other)[0][0] - left[0]).abs().max() > 1e-4
 
 
+def test_the_loss_of_placing_is_that_of_all_turns_and_exchanges() -> None:
+    grid = Grid(2, 3)
+    n = grid.size
+    placement = {str(i): Placed(*divmod(i, grid.cols), (3 * i) % 4) for i in range(n)}
+    ids = tuple(placement)
+    partner = touching(placement, ids)
+    torch.manual_seed(0)
+    logits = torch.randn(4 * n, 4 * n)
+    fragment = torch.arange(4 * n) // 4
+    logits = (logits + logits.T).masked_fill(fragment[:, None] == fragment, -torch.inf)
+    none = torch.randn(4 * n)
+
+    def energy(at: dict[str, Placed]) -> float:
+        touched = touching(at, ids)
+        inside = [TOUCHING * float(logits[s, t]) for s, t in enumerate(touched) if s < t]
+        return sum(inside) + sum(BORDER * float(none[s]) for s, t in enumerate(touched) if t < 0)
+
+    found = placing_losses(logits, none, torch.from_numpy(partner))
+    for i, here in enumerate(ids):
+        others = [{here: replace(placement[here], turns=(placement[here].turns + k) % 4)} for k in range(4)]
+        for j, there in enumerate(ids):
+            if i != j and not (partner[4 * i : 4 * i + 4] // 4 == j).any():
+                a, b = placement[here], placement[there]
+                turns = itertools.product(range(4), repeat=2)
+                others += [{here: replace(b, turns=k), there: replace(a, turns=m)} for k, m in turns]
+        lead = [energy({**placement, **other}) - energy(placement) for other in others]
+        assert found[i].item() == pytest.approx(float(np.log(np.exp(lead).sum())), rel=1e-4)
+
+
+def test_a_run_may_start_from_the_mean_of_others_and_count_placing(task: QuickTask, run: Path, tmp_path: Path) -> None:
+    placing = replace(task, placing=0.5)
+    train(placing, tmp_path, replace(QUICK, steps=1), start=[run, run])
+    assert "placing" in rows(tmp_path / "curve.csv")[0]
+    assert checkpoint.load(tmp_path / checkpoint.LAST)[0]["start"] == [str(run), str(run)]
+    with pytest.raises(OptionError, match="name a new folder"):
+        train(task, tmp_path, replace(QUICK, steps=2), start=[run, run])
+    assert export_run([tmp_path], tmp_path / "m.onnx", {}) < 1e-4
+
+
 def test_a_run_leaves_its_files(run: Path) -> None:
     config, progress, groups = checkpoint.load(run / checkpoint.LAST)
     assert progress.step == QUICK.steps
@@ -201,7 +244,7 @@ def test_of_several_runs_the_mean_is_exported(run: Path, tmp_path: Path) -> None
         (tmp_path / name).mkdir()
         changed = {key: factor * value for key, value in weights.items()}
         checkpoint.save(tmp_path / name / checkpoint.BEST, config, progress, {"average": changed})
-    mean = load_mean([tmp_path / "double", tmp_path / "nothing"])[2]
+    mean = checkpoint.best_weights([tmp_path / "double", tmp_path / "nothing"])
     assert all(torch.equal(mean[key], value) for key, value in weights.items())
     out = tmp_path / "m.onnx"
     export_run([tmp_path / "double", tmp_path / "nothing"], out, {})
@@ -209,7 +252,7 @@ def test_of_several_runs_the_mean_is_exported(run: Path, tmp_path: Path) -> None
     (tmp_path / "other").mkdir()
     checkpoint.save(tmp_path / "other" / checkpoint.BEST, config, progress, {"average": {"x": torch.zeros(1)}})
     with pytest.raises(OptionError, match="must be of one network"):
-        load_mean([run, tmp_path / "other"])
+        checkpoint.best_weights([run, tmp_path / "other"])
 
 
 def test_weights_of_another_version_are_refused(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

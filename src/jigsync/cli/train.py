@@ -19,7 +19,10 @@ Val = Annotated[
     typer.Option(help="Folder of held-out pictures to validate on.", metavar="DIR", show_default="the pictures'"),
 ]
 Start = Annotated[
-    Path | None, typer.Option(help="Another run, whose best weights a new run starts from.", metavar="RUN")
+    list[Path] | None,
+    typer.Option(
+        help="Another run, whose best weights a new run starts from; repeat for the mean of some.", metavar="RUN"
+    ),
 ]
 Encoder = Annotated[
     Path | None,
@@ -56,6 +59,9 @@ def matcher(
         str | None,
         typer.Option(help="Weights of the kinds of puzzles, as eroded=4,gapped=2.", show_default="a mixture of all"),
     ] = None,
+    placing: Annotated[
+        float, typer.Option(min=0, help="What whole fragments count in the loss, beside their single sides.")
+    ] = 0.0,
     steps: Steps = 10_000,
     samples: Samples = 6,
     reuse: Reuse = 4.0,
@@ -75,7 +81,7 @@ def matcher(
     from jigsync.learn.mixture import MIXTURE, parse_mixture, pictures_of
 
     mixture = parse_mixture(kinds) if kinds else MIXTURE
-    task = MatcherTask(pictures_of(images), pictures_of(val or images), seed, mixture=mixture)
+    task = MatcherTask(pictures_of(images), pictures_of(val or images), seed, mixture=mixture, placing=placing)
     _run(ctx, task, out, start, as_json)
 
 
@@ -179,7 +185,7 @@ def continuous(
     _run(ctx, task, out, start, as_json)
 
 
-def _run(ctx: typer.Context, task: Task, out: Path, start: Path | None, as_json: bool) -> None:
+def _run(ctx: typer.Context, task: Task, out: Path, start: list[Path] | None, as_json: bool) -> None:
     """Trains as the command's options LOOP say, with a line of progress on stderr at every log."""
     import json
 
@@ -191,5 +197,5 @@ def _run(ctx: typer.Context, task: Task, out: Path, start: Path | None, as_json:
         minutes = now.left / 60
         typer.echo(f"{now.step}/{now.steps}  {now.rate:.1f} samples/s  {minutes:.0f} min left  {means}", err=True)
 
-    last = run(task, out, LoopOptions(**{name: ctx.params[name] for name in LOOP}), report, start)
+    last = run(task, out, LoopOptions(**{name: ctx.params[name] for name in LOOP}), report, start or ())
     typer.echo(json.dumps(last) if as_json else f"Trained: {out}")

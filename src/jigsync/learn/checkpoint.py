@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jigsync.errors import FormatError, InputError
+from jigsync.errors import FormatError, InputError, OptionError
 from jigsync.io.files import cannot, parse_json, write_bytes
 from jigsync.io.schema import Node
 
@@ -124,10 +124,29 @@ def named_tensors(groups: dict[str, dict[str, Tensor]], group: str, path: Path) 
     return groups[group]
 
 
-def restore(network: nn.Module, groups: dict[str, dict[str, Tensor]], group: str, path: Path) -> None:
-    """Puts one group of a checkpoint into a network; FormatError when it is that of another one."""
+def best_weights(runs: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the best weights of some runs; OptionError when they are of different networks.
+
+    Runs that started from one another lie in one valley, and its middle is lower than its sides (Wortsman et al. 2022).
+    """
+    mean: dict[str, Tensor] = {}
+    for run in runs:
+        weights = named_tensors(load(run / BEST)[2], "average", run / BEST)
+        if mean and shapes_of(weights) != shapes_of(mean):
+            raise OptionError(f"The runs '{runs[0]}' and '{run}' must be of one network to be averaged.")
+        mean = {name: value / len(runs) + mean.get(name, 0) for name, value in weights.items()}
+    return mean
+
+
+def shapes_of(weights: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    """Name -> shape."""
+    return {name: value.shape for name, value in weights.items()}
+
+
+def restore(network: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
+    """Puts the weights of a file into a network; FormatError when they are those of another one."""
     try:
-        network.load_state_dict(named_tensors(groups, group, path))
+        network.load_state_dict(weights)
     except RuntimeError as error:
         words = " ".join(str(error).split())[:200]
         raise FormatError(f"The file '{path}' is of another network: {words}.") from None

@@ -62,33 +62,16 @@ class Deployed:
     card: Mapping[str, Any] = field(default_factory=dict)
 
 
-def load_run(run: Path, model: str | None = None) -> tuple[dict[str, Any], checkpoint.Progress, dict[str, Tensor]]:
-    """Config, progress and best weights of a run; OptionError when it is of another model."""
+def load_run(run: Path) -> tuple[dict[str, Any], checkpoint.Progress, dict[str, Tensor]]:
+    """Config, progress and best weights of a run; OptionError when it is of no model that can be exported."""
     best = run / checkpoint.BEST
     if not best.exists():
         raise OptionError(f"The run '{run}' has no {checkpoint.BEST} yet: train until its first validation.")
     config, progress, groups = checkpoint.load(best)
     found = config.get("model")
-    if not isinstance(found, str) or found not in KINDS or model not in (None, found):
-        raise OptionError(f"The run '{run}' must be of {model or ', '.join(KINDS)}. It is of {str(found)[:60]}.")
+    if not isinstance(found, str) or found not in KINDS:
+        raise OptionError(f"The run '{run}' must be of {', '.join(KINDS)}. It is of {str(found)[:60]}.")
     return config, progress, checkpoint.named_tensors(groups, "average", best)
-
-
-def load_mean(runs: Sequence[Path]) -> tuple[dict[str, Any], checkpoint.Progress, dict[str, Tensor]]:
-    """Config and progress of the first run, and the mean of the best weights of all.
-
-    Runs that started from one another lie in one valley, and the middle of it is better than any of its sides
-    (Wortsman et al. 2022). OptionError when they are of different networks.
-    """
-    config, progress, first = load_run(runs[0])
-    mean = {name: value / len(runs) for name, value in first.items()}
-    for run in runs[1:]:
-        _, _, weights = load_run(run, config["model"])
-        if _shapes(weights) != _shapes(mean):
-            raise OptionError(f"The runs '{runs[0]}' and '{run}' must be of one network to be averaged.")
-        for name, value in weights.items():
-            mean[name] += value / len(runs)
-    return config, progress, mean
 
 
 def export_run(runs: Sequence[Path], out: Path, card: Mapping[str, Any]) -> float:
@@ -100,7 +83,9 @@ def export_run(runs: Sequence[Path], out: Path, card: Mapping[str, Any]) -> floa
     Args:
         card: what a person has to say about it: data, licence, command, numbers.
     """
-    config, progress, weights = load_mean(runs)
+    config, progress, weights = load_run(runs[0])
+    if len(runs) > 1:
+        weights = checkpoint.best_weights(runs)
     kind = _made(config, weights)
     golden = kind.golden or _answers_of_torch(kind)
     if kind.half:
@@ -176,16 +161,12 @@ def built(make: Callable[[], Network], weights: dict[str, Tensor]) -> Network:
     It is made without numbers first: a config can ask for any size, the weights are as large as their file.
     """
     with torch.device("meta"):
-        shapes = _shapes(make().state_dict())
-    if shapes != _shapes(weights):
+        shapes = checkpoint.shapes_of(make().state_dict())
+    if shapes != checkpoint.shapes_of(weights):
         raise RuntimeError("other tensors, or tensors of other shapes, than the config tells of")
     network = make()
     network.load_state_dict(weights)
     return network
-
-
-def _shapes(weights: Mapping[str, Tensor]) -> dict[str, torch.Size]:
-    return {name: value.shape for name, value in weights.items()}
 
 
 def _answers_of_torch(kind: Deployed) -> Arrays:

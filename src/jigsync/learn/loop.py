@@ -116,11 +116,11 @@ def train(
     out: Path,
     options: LoopOptions,
     report: Callable[[Report], None] = lambda _: None,
-    start: Path | None = None,
+    start: Sequence[Path] = (),
 ) -> dict[str, float]:
     """Trains into the folder `out`, or goes on with the run that is there; returns the last validation.
 
-    A new run starts from random weights, or from the best ones of the run `start`.
+    A new run starts from random weights, or from the best ones of the runs `start`, averaged.
 
     Writes last.safetensors, previous.safetensors (the one before it), best.safetensors (best validation of the running
     average), curve.csv, validation.csv and curve.png.
@@ -134,9 +134,8 @@ def train(
     set_seed(derive_seed("model", task.seed) % 2**31)
     network = task.model()
     optimiser = torch.optim.AdamW(network.parameters(), lr=options.rate, weight_decay=options.decay)
-    if start is not None:
-        first = start / checkpoint.BEST
-        checkpoint.restore(network, checkpoint.load(first)[2], "average", first)
+    if start:
+        checkpoint.restore(network, checkpoint.best_weights(start), start[0] / checkpoint.BEST)
     average = {name: value.detach().clone() for name, value in network.state_dict().items()}
     config = {
         "model": task.name,
@@ -145,7 +144,7 @@ def train(
         "loop": asdict(options),
         "seed": task.seed,
         "processes": accelerator.num_processes,
-        "start": None if start is None else str(start),
+        "start": [str(run) for run in start] or None,
         "version": __version__,
     }
     if chief:
@@ -156,7 +155,7 @@ def train(
         old, progress, groups = found
         last = out / checkpoint.LAST
         _check_same(old, config, last)
-        checkpoint.restore(network, groups, "model", last)
+        checkpoint.restore(network, checkpoint.named_tensors(groups, "model", last), last)
         average = checkpoint.named_tensors(groups, "average", last)
         checkpoint.restore_optimiser(optimiser, network, checkpoint.named_tensors(groups, "optimiser", last))
     model, optimiser = accelerator.prepare(network, optimiser)

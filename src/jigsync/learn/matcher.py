@@ -22,12 +22,18 @@ No layer looks at other fragments: a fragment's codes do not depend on what it i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor, nn
 
 from jigsync import z4
 from jigsync.measure.strips import CHANNELS, ROWS
+
+TOUCHING, BORDER = 0.75, 0.4
+"""What S and "no neighbour" count in `placing_losses`: what made the truth likeliest on 80 validation puzzles, eroded
+and with a rim cut off, before anything was trained with this loss."""
+NEVER: Final = -1e4
 
 
 @dataclass(frozen=True)
@@ -145,24 +151,58 @@ def side_losses(logits: Tensor, none: Tensor, partner: Tensor) -> Tensor:
     return nn.functional.cross_entropy(torch.cat([logits, none[:, None]], dim=1), target, reduction="none")
 
 
-class Matcher(nn.Module):
-    """The encoder and its loss."""
+def placing_losses(logits: Tensor, none: Tensor, partner: Tensor) -> Tensor:
+    """-log p(fragment i where it belongs | all others where they belong), against turning it and exchanging it.
 
-    def __init__(self, options: MatcherOptions) -> None:
+    What (j, q), fragment j with q turns more, would score where i belongs, with a_i the sides of i and t(a_i) what they
+    truly touch, is
+
+        E(i; j, q) = TOUCHING sum_{a_i inside} S(t(a_i), (a + q)_j) + BORDER sum_{a_i on the border} n_{(a + q)_j}
+
+    and with D = E - E(i; i, 0), over all j that do not touch i and all turns of both,
+
+        -log p_i = log(1 + sum_{q > 0} exp D(i; i, q) + sum_{j, q, r} exp(D(i; j, q) + D(j; i, r))).
+
+    Evidence that several sides of a fragment share, as its mean colour, counts once here, while each side's own softmax
+    takes it for news. Shapes: (S, S), (S,), (S,) -> (S / 4,).
+    """
+    n = len(logits) // z4.ORDER
+    turns = torch.arange(z4.ORDER)
+    seen = torch.cat([TOUCHING * logits, BORDER * none[None]])[torch.where(partner >= 0, partner, len(logits))]
+    after = (turns[:, None] + turns) % z4.ORDER
+    seen = seen.view(n, z4.ORDER, n, z4.ORDER).gather(3, after[None, :, None, :].expand(n, -1, n, -1)).sum(dim=1)
+    seen = seen.clamp_min(NEVER)  # -inf where j touches i
+    own = seen.diagonal().T
+    lead = seen.logsumexp(dim=2) - own[:, :1]
+    exchanged = (lead + lead.T).masked_fill(torch.eye(n, dtype=torch.bool), NEVER)
+    return torch.cat([own - own[:, :1], exchanged], dim=1).logsumexp(dim=1)
+
+
+class Matcher(nn.Module):
+    """The encoder and its loss: that of the sides, and `placing` times that of the placing."""
+
+    def __init__(self, options: MatcherOptions, placing: float = 0.0) -> None:
         super().__init__()
         self.encoder = Encoder(options)
+        self.placing = placing
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Mean -log p(true | s) of a batch of puzzles, and what to log.
+        """The loss of a batch of puzzles, and what to log.
 
         The loss is inside forward so that it can be distributed.
         """
         left, right, none = self.encoder(batch.strips)
-        losses, hits = [], []
+        losses, placed, hits = [], [], []
         for start, stop in batch.spans:
             sides = slice(start, stop)
             partner = batch.partner[sides]
             logits = side_logits(left[sides], right[sides])
             losses.append(side_losses(logits, none[sides], partner))
+            if self.placing:
+                placed.append(placing_losses(logits, none[sides], partner))
             hits.append((logits.argmax(dim=1) == partner)[partner >= 0].float())
-        return torch.cat(losses).mean(), {"top1": torch.cat(hits).mean()}
+        loss, means = torch.cat(losses).mean(), {"top1": torch.cat(hits).mean()}
+        if placed:
+            means["placing"] = torch.cat(placed).mean()
+            loss = loss + self.placing * means["placing"]
+        return loss, means

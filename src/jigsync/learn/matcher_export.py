@@ -21,7 +21,7 @@ OUTPUTS: Final = ("left", "right", "none")
 
 def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
     """The matcher of a run; golden: sides of unit variance."""
-    sizes = config["network"]
+    sizes = {name: value for name, value in config["network"].items() if name != "placing"}
     options = MatcherOptions(**{**sizes, "dilations": tuple(sizes["dilations"])})
     matcher = built(lambda: Matcher(options), weights).eval()
     strips = np.random.default_rng(0).standard_normal((GOLDEN_SIDES, CHANNELS, ROWS), dtype=np.float32)

@@ -44,6 +44,7 @@ class MatcherTask:
         seed: of everything.
         options: sizes of the network.
         mixture: kinds of puzzles to train on.
+        placing: what `placing_losses` count beside those of the sides.
     """
 
     pictures: Pictures
@@ -51,11 +52,12 @@ class MatcherTask:
     seed: int = 0
     options: MatcherOptions = field(default_factory=MatcherOptions)
     mixture: Mapping[str, Kind] = field(default_factory=lambda: MIXTURE)
+    placing: float = 0.0
     name: str = "matcher"
 
     def config(self) -> dict[str, Any]:
         """What the run's config says of the network."""
-        return asdict(self.options)
+        return asdict(self.options) | ({"placing": self.placing} if self.placing else {})
 
     def data_config(self) -> dict[str, Any]:
         """What the run's config says of the data."""
@@ -67,7 +69,7 @@ class MatcherTask:
 
     def model(self) -> nn.Module:
         """The network, freshly initialised by torch's generator."""
-        return Matcher(self.options)
+        return Matcher(self.options, self.placing)
 
     def batch(self, samples: Sequence[Sample], rng: np.random.Generator) -> Batch:
         """Some samples, augmented, as one batch."""
