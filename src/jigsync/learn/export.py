@@ -77,7 +77,7 @@ def load_run(run: Path) -> tuple[dict[str, Any], checkpoint.Progress, dict[str, 
 def export_run(runs: Sequence[Path], out: Path, card: Mapping[str, Any]) -> float:
     """Writes OUT.onnx, its card (.json) and golden tensors (.golden.npz); returns the largest difference from torch.
 
-    Of several runs the mean of their best weights is exported. The golden outputs are those of torch with the weights
+    Of several runs the mean of their best weights is exported, and the card tells of the first. The golden outputs are those of torch with the weights
     as they were trained, so that the difference includes what storing them in half precision costs.
 
     Args:
@@ -107,9 +107,8 @@ def export_run(runs: Sequence[Path], out: Path, card: Mapping[str, Any]) -> floa
         "parameters": sum(parameter.numel() for parameter in kind.network.parameters()),
         "step": progress.step,
         "minutes": round(progress.seconds / 60, 1),
-        "validation_score": round(progress.best, 4),
+        **({"validation_score": round(progress.best, 4)} if len(runs) == 1 else {"runs": len(runs)}),
         "config": config,
-        "runs": len(runs),
         "onnx_minus_torch": float(f"{difference:.3g}"),
         **kind.card,
         **card,
