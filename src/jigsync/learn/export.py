@@ -77,8 +77,9 @@ def load_run(run: Path) -> tuple[dict[str, Any], checkpoint.Progress, dict[str, 
 def export_run(runs: Sequence[Path], out: Path, card: Mapping[str, Any]) -> float:
     """Writes OUT.onnx, its card (.json) and golden tensors (.golden.npz); returns the largest difference from torch.
 
-    Of several runs the mean of their best weights is exported, and the card tells of the first. The golden outputs are those of torch with the weights
-    as they were trained, so that the difference includes what storing them in half precision costs.
+    Of several runs the mean of their best weights is exported, and the card tells of the first. The golden outputs are
+    those of torch with the weights as they were trained, so that the difference includes what storing them in half
+    precision costs.
 
     Args:
         card: what a person has to say about it: data, licence, command, numbers.
