@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -22,7 +23,8 @@ from jigsync.io.solution_file import parse_solution
 from jigsync.render.assemble import unpremultiply
 from jigsync.solvers.base import Progress
 from jigsync.web.jobs import Job
-from jigsync.web.models import SolveOptions
+from jigsync.web.models import JobModel, SolveOptions
+from jigsync.web.solving import _events
 from jigsync.web.store import HeldPuzzle
 
 PUZZLE, TRUTH = puzzle_and_truth()
@@ -129,6 +131,25 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(server: Server, files: d
 
 
 # ---------------------------------------------------------------------------------------------- solve
+
+
+def test_a_job_that_ends_while_it_is_sent_ends_in_the_next_event() -> None:
+    """Otherwise whoever waits for the end takes what was half done for the answer."""
+
+    class Ending(Job):
+        def model(self) -> JobModel:
+            before = super().model()
+            self.end("done", "as it should")
+            return before
+
+    async def heard() -> list[str]:
+        return [event async for event in _events(Ending("p", None, SolveOptions()))]
+
+    events = [event.split("\ndata: ") for event in asyncio.run(heard())]
+    assert [(kind, json.loads(data)["state"]) for kind, data in events] == [
+        ("event: progress", "waiting"),
+        ("event: end", "done"),
+    ]
 
 
 def test_progress_is_streamed_and_the_answer_is_right(server: Server, held: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ import jigsync
 from jigsync.errors import InputError, OptionError
 from jigsync.solvers import base as solvers
 from jigsync.web.bench import Bench
-from jigsync.web.jobs import Job, shown
+from jigsync.web.jobs import FINISHED, Job, shown
 from jigsync.web.limits import Refusal
 from jigsync.web.models import (
     CandidateModel,
@@ -86,12 +86,13 @@ async def _events(job: Job) -> AsyncIterator[str]:
         version = job.version
         if version != seen:
             model = job.model()
+            ended = model.state in FINISHED  # of what is sent: the job itself may end meanwhile
             # The placement is the bulk of an event: it is sent when it changes.
-            same = model.shown is drawn and not job.finished
+            same = model.shown is drawn and not ended
             seen, quiet, drawn = version, 0.0, model.shown
             value = model.model_dump(mode="json", exclude={"shown"} if same else None)
-            yield f"event: {'end' if job.finished else 'progress'}\ndata: {json.dumps(value)}\n\n"
-            if model.state in ("done", "failed", "cancelled"):
+            yield f"event: {'end' if ended else 'progress'}\ndata: {json.dumps(value)}\n\n"
+            if ended:
                 return
         elif quiet >= HEARTBEAT:
             quiet = 0.0
