@@ -23,7 +23,7 @@ from jigsync.data import picture  # noqa: E402
 from jigsync.errors import FormatError, InputError, OptionError  # noqa: E402
 from jigsync.io.images import read_rgb, write_png  # noqa: E402
 from jigsync.learn import checkpoint, loop  # noqa: E402
-from jigsync.learn.chunks import SIZE, Chunks, make_chunk  # noqa: E402
+from jigsync.learn.chunks import SIZE, Chunks, Sample, make_chunk  # noqa: E402
 from jigsync.learn.export import check_golden, export_run, golden_path  # noqa: E402
 from jigsync.learn.loop import LoopOptions, Report, train  # noqa: E402
 from jigsync.learn.matcher import BORDER, TOUCHING, Matcher, placing_losses, side_logits  # noqa: E402
@@ -94,6 +94,23 @@ def test_workers_and_files_change_nothing(task: QuickTask, tmp_path: Path, monke
     assert not (tmp_path / "a" / "0000000.safetensors").exists()
     make_chunk(task.data(0), tmp_path / "c", 2)
     assert (tmp_path / "c").read_bytes() == (tmp_path / "a" / "0000002.safetensors").read_bytes()
+
+
+class Threads:
+    """Samples that tell what the process that makes them was told of threads."""
+
+    def sample(self, k: int) -> Sample:
+        return {"threads": np.array([int(os.environ.get("OMP_NUM_THREADS", "0"))])}
+
+
+def test_workers_alone_are_kept_to_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    before = dict(os.environ)
+    chunks = Chunks(Threads(), tmp_path, 1)
+    assert {int(sample["threads"][0]) for sample in chunks.window(0, 0)} == {1}
+    assert dict(os.environ) == before
+    chunks.close()
 
 
 def test_augmenting_keeps_which_sides_touch(task: QuickTask) -> None:

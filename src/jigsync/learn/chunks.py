@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -82,7 +83,8 @@ class Chunks:
     def _ask(self, chunk: int) -> None:
         if self._pool is None or chunk in self._loaded or chunk in self._pending or self._path(chunk).exists():
             return
-        self._pending[chunk] = self._pool.submit(make_chunk, self._data, self._path(chunk), chunk)
+        with _one_thread_each():
+            self._pending[chunk] = self._pool.submit(make_chunk, self._data, self._path(chunk), chunk)
 
     def _get(self, chunk: int) -> Sequence[Sample]:
         if chunk not in self._loaded:
@@ -136,6 +138,19 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     from jigsync.sweep.pool import start_worker
 
     context = multiprocessing.get_context("spawn")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return ProcessPoolExecutor(workers, mp_context=context, initializer=start_worker)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes that are started meanwhile do their sums in one thread; this one, and what it starts later, do not.
+
+    A pool starts its processes as work is submitted, and BLAS reads the environment when it is loaded.
+    """
+    unset = [name for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name not in os.environ]
+    os.environ.update(dict.fromkeys(unset, "1"))
+    try:
+        yield
+    finally:
+        for name in unset:
+            del os.environ[name]
