@@ -45,7 +45,7 @@ class Net(nn.Module):
 
 
 class Regression:
-    name, seed = "regression", 4
+    name, seed, muon = "regression", 4, False
 
     def config(self) -> dict[str, Any]:
         return {}

@@ -64,7 +64,7 @@ def matcher(
     ] = 0.0,
     steps: Steps = 10_000,
     samples: Samples = 6,
-    reuse: Reuse = 4.0,
+    reuse: Reuse = 2.0,
     rate: Rate = 1e-3,
     validate_every: ValidateEvery = 500,
     save_minutes: SaveMinutes = 4.0,

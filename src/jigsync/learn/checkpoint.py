@@ -163,7 +163,7 @@ def tensors_sha256(flat: dict[str, Tensor]) -> str:
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """Adam's moments and step counts by parameter name."""
+    """The optimiser's moments and step counts by parameter name."""
     named = {}
     for name, parameter in model.named_parameters():
         for key, value in optimiser.state[parameter].items():
@@ -176,6 +176,6 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, model: nn.Module, named:
     parameters = dict(model.named_parameters())
     for key, value in named.items():
         name, _, moment = key.rpartition("/")
-        if name not in parameters or moment not in ("step", "exp_avg", "exp_avg_sq"):
+        if name not in parameters or moment not in ("step", "exp_avg", "exp_avg_sq", "momentum"):
             raise FormatError(f"The checkpoint is of another optimiser: it has '{key[:100]}'.")
         optimiser.state[parameters[name]][moment] = value

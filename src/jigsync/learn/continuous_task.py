@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import torch
@@ -69,6 +69,7 @@ class ContinuousTask:
     seed: int = 0
     encoder: Path | None = None
     name: str = "continuous"
+    muon: ClassVar[bool] = False
 
     def config(self) -> dict[str, Any]:
         """What the run's config says of the network."""

@@ -1,4 +1,4 @@
-"""The training loop, the same for every model: batches by counter, AdamW, a running average, checkpoints, a curve.
+"""The training loop of every model: batches by counter, AdamW or Muon, a running average, checkpoints, a curve.
 
 Resumable: a run killed at any moment goes on from its last checkpoint and gives the same curve, because a step's
 samples, augmentation, rate and dropped features are functions of (seed, step) and logged means start afresh at every
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from jigsync.errors import OptionError
 from jigsync.io.files import remove_leftovers
 from jigsync.learn import checkpoint, curve
 from jigsync.learn.chunks import SIZE, Chunks, Data, Sample
+from jigsync.learn.muon import Muon
 from jigsync.sweep.seeds import derive_seed
 
 RISE: Final = 100
@@ -30,7 +31,9 @@ LEAST: Final = 0.02
 
 
 class Task(Protocol):
-    """A model to train. `model()(batch)` returns the loss and what to log."""
+    """A model to train. `model()(batch)` returns the loss and what to log; `muon` says whether Muon trains it."""
+
+    muon: ClassVar[bool]
 
     @property
     def name(self) -> str: ...
@@ -62,7 +65,7 @@ class LoopOptions:
         samples: a step and process.
         reuse: how often a sample is seen, on average.
         window: chunks that samples are drawn from.
-        warm: chunks before the first step.
+        warm: chunks before the first step: of few samples a network learns the samples, not what they show.
         rate: highest learning rate; it rises over RISE steps and falls to LEAST of itself over the last FALL.
         decay: of the weights.
         clip: largest norm of a gradient.
@@ -76,8 +79,8 @@ class LoopOptions:
     steps: int = 10_000
     samples: int = 6
     reuse: float = 4.0
-    window: int = 96
-    warm: int = 8
+    window: int = 192
+    warm: int = 48
     rate: float = 1e-3
     decay: float = 0.01
     clip: float = 1.0
@@ -133,7 +136,8 @@ def train(
     rank, chief = accelerator.process_index, accelerator.is_main_process
     set_seed(derive_seed("model", task.seed) % 2**31)
     network = task.model()
-    optimiser = torch.optim.AdamW(network.parameters(), lr=options.rate, weight_decay=options.decay)
+    make = Muon if task.muon else torch.optim.AdamW
+    optimiser = make(network.parameters(), lr=options.rate, weight_decay=options.decay)
     if start:
         checkpoint.restore(network, checkpoint.best_weights(start), start[0] / checkpoint.BEST)
     average = {name: value.detach().clone() for name, value in network.state_dict().items()}
@@ -142,6 +146,7 @@ def train(
         "network": task.config(),
         "data": task.data_config(),
         "loop": asdict(options),
+        "optimiser": type(optimiser).__name__,
         "seed": task.seed,
         "processes": accelerator.num_processes,
         "start": [str(run) for run in start] or None,
@@ -233,7 +238,7 @@ def _validate(task: Task, average: dict[str, Tensor], sets: Any) -> dict[str, fl
 def _check_same(old: dict[str, Any], new: dict[str, Any], path: Path) -> None:
     """A run goes on only as it began; speed (threads, workers, how often it saves) may differ."""
     free = ("threads", "workers", "save_minutes", "steps")
-    for key in ("model", "network", "data", "seed", "processes", "start"):
+    for key in ("model", "network", "data", "optimiser", "seed", "processes", "start"):
         if _plain(old.get(key)) != _plain(new[key]):
             raise OptionError(f"The run '{path.parent}' has {key} {old.get(key)}, not {new[key]}: name a new folder.")
     for key, value in new["loop"].items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import torch
@@ -54,6 +54,7 @@ class MatcherTask:
     mixture: Mapping[str, Kind] = field(default_factory=lambda: MIXTURE)
     placing: float = 0.0
     name: str = "matcher"
+    muon: ClassVar[bool] = True
 
     def config(self) -> dict[str, Any]:
         """What the run's config says of the network."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import torch
@@ -48,6 +48,7 @@ class PairwiseTask:
     encoder: Path | None = None
     options: PairwiseOptions = field(default_factory=PairwiseOptions)
     name: str = "pairwise"
+    muon: ClassVar[bool] = False
 
     def config(self) -> dict[str, Any]:
         """What the run's config says of the network."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import torch
@@ -52,6 +52,7 @@ class UnaryTask:
     loss: str = "fixed"
     cold: int = 1
     name: str = "unary"
+    muon: ClassVar[bool] = False
 
     def config(self) -> dict[str, Any]:
         """What the run's config says of the network."""
