@@ -6,8 +6,7 @@ Stages, each the quickest of the repeats:
 
     contours   reading every side along its contour
     costs      the training-free costs of all pairs of sides
-    strips     what the network sees
-    network    its codes, and their products
+    network    what the networks see, their codes, and the codes' products
     rest       calibration and measurements
     decoder    all grids of the ladder, and how sure each place is
     whole      `jigsync.solve`, the gauge included
@@ -28,10 +27,8 @@ import jigsync
 from jigsync import data
 from jigsync.measure.boundary import make_costs, regime_of
 from jigsync.measure.contour import read_contours
-from jigsync.measure.learned import COST, MEASURERS, Learned, Matched
-from jigsync.measure.matcher import load_matcher
+from jigsync.measure.learned import COST, MEASURERS, Learned, Matched, Models
 from jigsync.measure.probabilities import dense_log_costs
-from jigsync.measure.strips import read_strips
 from jigsync.solvers.base import SolveRequest
 from jigsync.solvers.joint import Joint
 
@@ -51,20 +48,18 @@ def best(repeat: int, call: Callable[[], Any]) -> tuple[float, Any]:
 
 def stages(puzzle: jigsync.Puzzle, repeat: int) -> dict[str, float]:
     """stage -> seconds."""
-    model, sides = load_matcher(), slice(0, 4 * len(puzzle))
+    models, sides = Models.load(), slice(0, 4 * len(puzzle))
     contours_s, contours = best(repeat, lambda: read_contours(puzzle))
     plain = [name for name in MEASURERS["learned"][regime_of(contours)] if name != COST]
     costs_s, _ = best(repeat, lambda: dense_log_costs(make_costs(contours, plain), len(puzzle)))
-    strips_s, strips = best(repeat, lambda: read_strips(puzzle, contours.cell))
-    network_s, _ = best(repeat, lambda: Matched(model, strips).rows(sides))
+    network_s, _ = best(repeat, lambda: Matched(models.encode(puzzle, contours.cell)).rows(sides))
     measure_s, measured = best(repeat, lambda: Learned().measure(puzzle))
     decoder_s, _ = best(repeat, lambda: Joint().solve(SolveRequest(puzzle.ids, measured)))
     whole_s, _ = best(repeat, lambda: jigsync.solve(puzzle))
-    known = contours_s + costs_s + strips_s + network_s
+    known = contours_s + costs_s + network_s
     return {
         "contours": contours_s,
         "costs": costs_s,
-        "strips": strips_s,
         "network": network_s,
         "rest": max(0.0, measure_s - known),
         "decoder": decoder_s,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
+from jigsync import z4
 from jigsync.data import picture
 from jigsync.io.images import read_rgb
 from jigsync.measure.contour import Contours
-from jigsync.puzzle import Grid, Puzzle
+from jigsync.puzzle import Fragments, Grid, Puzzle
 from jigsync.study.touching import touching
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import SEVERITIES, CutOptions, Damage
@@ -51,3 +54,9 @@ def turned_sides(n: int, fragment: int, turns: int) -> np.ndarray:
     sides = np.arange(4 * n)
     own = sides // 4 == fragment
     return np.where(own, 4 * fragment + (sides - turns) % 4, sides)
+
+
+def stored_turned(puzzle: Puzzle, turns: Sequence[int]) -> Puzzle:
+    """The puzzle as if every fragment had been stored turned further."""
+    pixels = tuple(z4.turn_pixels(p, k) for p, k in zip(puzzle.fragments.pixels, turns, strict=True))
+    return replace(puzzle, fragments=Fragments(puzzle.ids, pixels))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import log_softmax
-from sides import cut
+from sides import cut, stored_turned
 
 import jigsync
 from jigsync import api, data, z4
@@ -18,7 +18,7 @@ from jigsync.measure import anchor, unary, views
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.measurements import Measurements
 from jigsync.measure.unary import load_unary, measure_fragments, measure_picture
-from jigsync.puzzle import Fragments, Pixels, Puzzle
+from jigsync.puzzle import Pixels, Puzzle
 from jigsync.sync.gauge import probabilities, votes
 
 
@@ -28,12 +28,6 @@ def opaque(name: str) -> Pixels:
     side = min(rgb.shape[:2])
     rgb = rgb[:side, :side]
     return np.concatenate([rgb, np.full((side, side, 1), 255, np.uint8)], axis=2)
-
-
-def stored_turned(puzzle: Puzzle, turns: list[int]) -> Puzzle:
-    """The puzzle as if every fragment had been stored turned further."""
-    pixels = tuple(z4.turn_pixels(p, k) for p, k in zip(puzzle.fragments.pixels, turns, strict=True))
-    return replace(puzzle, fragments=Fragments(puzzle.ids, pixels))
 
 
 def test_views_of_a_turned_fragment_are_the_same_views_in_another_order() -> None:

@@ -18,10 +18,10 @@ from jigsync.measure import learned, matcher, probabilities
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.calibration import Calibration
 from jigsync.measure.contour import read_contours
-from jigsync.measure.learned import Learned, Matched, at_wear, wear, worn_features
+from jigsync.measure.learned import Learned, Matched, Models, at_wear, wear, worn_features
 from jigsync.measure.matcher import FORMAT, SHIPPED, load_matcher
 from jigsync.measure.measurements import Measurements
-from jigsync.measure.strips import VERSION, read_strips
+from jigsync.measure.strips import VERSION
 from jigsync.measure.weights import weights_path
 from jigsync.puzzle import Fragments, Puzzle
 
@@ -58,7 +58,7 @@ def test_the_shipped_weights_are_sealed_small_and_golden() -> None:
 def test_the_calibration_belongs_to_the_shipped_weights() -> None:
     path = Path(learned.__file__).with_name("calibration.json")
     fitted = json.loads(path.read_text(encoding="utf-8"))["learned"]
-    assert fitted["matcher_sha256"] == Learned().weights_sha256
+    assert fitted["weights_sha256"] == Learned().weights_sha256
 
 
 def test_changed_weights_are_refused(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_large_puzzles_are_measured_in_blocks(measured: Measurements, monkeypatc
 
 def test_blocks_of_the_cost_fit_together() -> None:
     puzzle = cut(*WORN)[0]
-    cost = Matched(load_matcher(), read_strips(puzzle, 64.0))
+    cost = Matched(Models.load().encode(puzzle, 64.0))
     sides = 4 * len(puzzle)
     whole = cost.rows(slice(0, sides))
     parts = np.concatenate([cost.rows(slice(k, min(k + 9, sides))) for k in range(0, sides, 9)])

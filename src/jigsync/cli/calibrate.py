@@ -41,7 +41,7 @@ def calibrate(
     from jigsync.io.files import write_json
     from jigsync.io.images import evenly_spaced, list_images
     from jigsync.measure.backbone import LITE0
-    from jigsync.measure.matcher import weights_sha256
+    from jigsync.measure.learned import Learned
     from jigsync.study.calibrate import BOUNDARY, content_family, learned_family, merged, older
     from jigsync.study.calibrate import calibrate as run
 
@@ -55,7 +55,7 @@ def calibrate(
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("cutting and measuring", total=len(pictures) * len(family.kinds))
         fitted = run(family, pictures, seed, command, lambda: progress.advance(task))
-    data = merged(old, fitted, LITE0 if content else None, weights_sha256(weights) if learned else None)
+    data = merged(old, fitted, LITE0 if content else None, Learned(weights=weights).weights_sha256 if learned else None)
     write_json(out, data)
     if as_json:
         print(json.dumps(data))

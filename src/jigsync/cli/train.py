@@ -28,6 +28,10 @@ Encoder = Annotated[
     Path | None,
     typer.Option(help="ONNX file of a unary head, whose features it reads.", metavar="FILE", show_default="shipped"),
 ]
+Kinds = Annotated[
+    str | None,
+    typer.Option(help="Weights of the kinds of puzzles, as eroded=4,gapped=2.", show_default="a mixture"),
+]
 Steps = Annotated[int, typer.Option(min=1, help="Steps of the whole run.")]
 Samples = Annotated[int, typer.Option(min=1, help="Samples a step and process.")]
 Reuse = Annotated[float, typer.Option(min=1, help="How often a sample is seen, on average.")]
@@ -55,10 +59,7 @@ def matcher(
     out: Out,
     val: Val = None,
     start: Start = None,
-    kinds: Annotated[
-        str | None,
-        typer.Option(help="Weights of the kinds of puzzles, as eroded=4,gapped=2.", show_default="a mixture of all"),
-    ] = None,
+    kinds: Kinds = None,
     placing: Annotated[
         float, typer.Option(min=0, help="What whole fragments count in the loss, beside their single sides.")
     ] = 0.0,
@@ -152,6 +153,42 @@ def pairwise(
 
     sizes = PairwiseOptions() if context else PairwiseOptions(rounds=0)
     task = PairwiseTask(pictures_of(images), pictures_of(val or images), seed, encoder, sizes)
+    _run(ctx, task, out, start, as_json)
+
+
+@train.command()
+def likeness(
+    ctx: typer.Context,
+    images: Images,
+    out: Out,
+    val: Val = None,
+    start: Start = None,
+    matcher: Annotated[
+        Path | None,
+        typer.Option(help="ONNX file of the matcher it is trained beside.", metavar="FILE", show_default="shipped"),
+    ] = None,
+    kinds: Kinds = None,
+    steps: Steps = 6_000,
+    samples: Samples = 6,
+    reuse: Reuse = 3.0,
+    rate: Rate = 1e-3,
+    validate_every: ValidateEvery = 500,
+    save_minutes: SaveMinutes = 4.0,
+    threads: Threads = 1,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """The likeness head: which sides look as if they belonged together, beside the matcher."""
+    from jigsync.learn import need_torch
+
+    need_torch()
+    from jigsync.learn.likeness_data import KINDS
+    from jigsync.learn.likeness_task import LikenessTask
+    from jigsync.learn.mixture import parse_mixture, pictures_of
+
+    mixture = parse_mixture(kinds) if kinds else KINDS
+    task = LikenessTask(pictures_of(images), pictures_of(val or images), seed, matcher, mixture=mixture)
     _run(ctx, task, out, start, as_json)
 
 

@@ -31,6 +31,7 @@ KINDS: Final[Mapping[str, str]] = {
     "matcher": "jigsync.learn.matcher_export",
     "unary": "jigsync.learn.unary_export",
     "pairwise": "jigsync.learn.pairwise_export",
+    "likeness": "jigsync.learn.likeness_export",
     "continuous": "jigsync.learn.continuous_export",
 }
 """Model -> the module whose `deployed(config, weights)` says what of it is exported, and whose `answers(data, golden)`,

@@ -17,11 +17,12 @@ from jigsync.learn.matcher import Batch, Matcher, MatcherOptions, side_logits, s
 from jigsync.learn.matcher_data import MatcherData, augmented, sample_of
 from jigsync.learn.mixture import MIXTURE, Kind, Pictures
 from jigsync.measure.strips import prepared
-from jigsync.puzzle import Grid
+from jigsync.puzzle import Grid, Puzzle
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import SEVERITIES, CutOptions
 from jigsync.sweep.seeds import derive_seed
 from jigsync.sweep.squares import SquareOptions, cut_squares
+from jigsync.truth import Truth
 
 VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {
     "severe": (20, CutOptions(Grid(5, 5), 64, SEVERITIES["severe"])),
@@ -88,12 +89,8 @@ class MatcherTask:
 
     def validation(self) -> dict[str, list[Sample]]:
         """The fixed puzzles of validation, by name."""
-        pictures = [path for folder in self.held_out for path in folder]
-        made = {}
-        for name, (count, options) in VALIDATION.items():
-            paths = [pictures[k * len(pictures) // count] for k in range(count)]
-            made[name] = [_validation_sample(path, options, k) for k, path in enumerate(paths)]
-        return made
+        cuts = validation_puzzles(self.held_out, VALIDATION)
+        return {name: [sample_of(*cut) for cut in made] for name, made in cuts.items()}
 
     def validate(self, model: nn.Module, sets: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
         """Top-1 of the sides that have a neighbour and mean -log p of all sides, by set; `score` is to be maximised."""
@@ -108,11 +105,22 @@ class MatcherTask:
         return {"score": -float(np.mean(losses)), **out}
 
 
-def _validation_sample(path: Path, options: CutOptions | SquareOptions, seed: int) -> Sample:
+def validation_puzzles(
+    held_out: Pictures, kinds: Mapping[str, tuple[int, CutOptions | SquareOptions]]
+) -> dict[str, list[tuple[Puzzle, Truth]]]:
+    """The fixed puzzles of each kind, spread over all pictures."""
+    pictures = [path for folder in held_out for path in folder]
+    return {
+        name: [_cut(pictures[k * len(pictures) // count], options, k) for k in range(count)]
+        for name, (count, options) in kinds.items()
+    }
+
+
+def _cut(path: Path, options: CutOptions | SquareOptions, seed: int) -> tuple[Puzzle, Truth]:
     rgb = read_rgb(path)
     if isinstance(options, SquareOptions):
-        return sample_of(*cut_squares(rgb, options, seed))
-    return sample_of(*cut_picture(rgb, options, seed, redraw=False))
+        return cut_squares(rgb, options, seed)
+    return cut_picture(rgb, options, seed, redraw=False)
 
 
 @torch.no_grad()

@@ -19,6 +19,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from jigsync.learn.lite0 import Lite0
+
 Arrays = Mapping[str, NDArray[Any]]
 SMALLEST_HALVED: Final = 64
 """Numbers of a constant that is stored in half precision; shapes and limits stay as they are."""
@@ -36,6 +38,20 @@ def folded(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> nn.Sequential:
     plain = nn.Conv2d(conv.in_channels, conv.out_channels, side, stride, groups=conv.groups)
     plain.load_state_dict(fused.state_dict())
     return nn.Sequential(nn.ZeroPad2d((before, after, before, after)), plain)
+
+
+def fold(encoder: Lite0) -> None:
+    """Folds every batch normalisation into the convolution before it, in place."""
+    for part in (encoder.stem, encoder.head):
+        conv, norm = part[0], part[1]
+        assert isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d)
+        part[0] = folded(conv, norm)
+        part[1] = nn.Identity()
+    for block in encoder.blocks:
+        for before, after in (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")):
+            if hasattr(block, before):
+                setattr(block, before, folded(getattr(block, before), getattr(block, after)))
+                setattr(block, after, nn.Identity())
 
 
 def rounded(network: nn.Module) -> nn.Module:

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from jigsync.learn.export import Deployed
-from jigsync.learn.lite0 import Lite0
-from jigsync.learn.onnx_file import folded
+from jigsync.learn.onnx_file import fold
 from jigsync.learn.unary import Unary
 from jigsync.measure.unary import FORMAT
 from jigsync.measure.views import FRAGMENT, VERSION
@@ -32,20 +31,6 @@ class _Head(nn.Module):
     def forward(self, views: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         features = self.unary.encoder(views)
         return *self.unary.read(features), features
-
-
-def fold(encoder: Lite0) -> None:
-    """Folds every batch normalisation into the convolution before it, in place."""
-    for part in (encoder.stem, encoder.head):
-        conv, norm = part[0], part[1]
-        assert isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d)
-        part[0] = folded(conv, norm)
-        part[1] = nn.Identity()
-    for block in encoder.blocks:
-        for before, after in (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")):
-            if hasattr(block, before):
-                setattr(block, before, folded(getattr(block, before), getattr(block, after)))
-                setattr(block, after, nn.Identity())
 
 
 def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:

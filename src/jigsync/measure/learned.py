@@ -1,6 +1,8 @@
-"""The learned measurer: the trained matcher's score as one more cost beside those along the contour.
+"""The learned measurer: the trained networks' score as one more cost beside those along the contour.
 
     cost = exp(-S(s, t))    so that the calibration's features, which are of log cost, are linear in S
+
+S is what the boundary matcher says of two sides and, of more than FEW fragments, what their likeness adds.
 
 The calibration weighs it against the training-free costs, so that it counts for as much as it deserves. What a cost is
 worth depends on how worn the fragments are: shape tells nothing about eroded squares and nearly all about broken
@@ -26,12 +28,13 @@ from numpy.typing import NDArray
 
 from jigsync import z4
 from jigsync.errors import JigsyncError
-from jigsync.measure import boundary
+from jigsync.measure import boundary, likeness
 from jigsync.measure.boundary import Boundary, make_costs, regime_of
 from jigsync.measure.calibration import Calibration, shipped
 from jigsync.measure.contour import Contours, read_contours
 from jigsync.measure.costs import Cost, Matrix
-from jigsync.measure.matcher import MatcherModel, load_matcher, weights_sha256
+from jigsync.measure.likeness import LikenessModel, load_likeness
+from jigsync.measure.matcher import Codes, MatcherModel, load_matcher, weights_sha256
 from jigsync.measure.measurements import Measurements
 from jigsync.measure.probabilities import BLOCK, calibrated, own_sides
 from jigsync.measure.strips import prepared, read_strips
@@ -47,6 +50,8 @@ MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "matcher": {"flush": boundary.MEASURERS["boundary"]["flush"], "gapped": (COST,), "damaged": (COST,)},
 }
 """Measurer -> regime -> its costs. Squares that fill their cells need no network: pixels across the seam agree."""
+FEW: Final = 9
+"""Up to so many fragments the likeness is not asked: it would add a third to the time of a solve."""
 LIMIT: Final = 80.0
 """Largest |S|: float32 holds its exponential."""
 
@@ -56,10 +61,10 @@ class Matched:
 
     noise = 0.0
 
-    def __init__(self, model: MatcherModel, strips: NDArray[np.uint8]) -> None:
-        self._codes = model.encode_both_ways(prepared(strips))
+    def __init__(self, codes: Codes) -> None:
+        self._codes = codes
         self._memo: tuple[slice, Matrix] | None = None
-        sides = len(strips)
+        sides = len(codes.none)
         most, median = np.empty((2, sides), dtype=np.float32)
         for start in range(0, sides, BLOCK):
             block = slice(start, min(start + BLOCK, sides))
@@ -81,8 +86,26 @@ class Matched:
         return np.asarray(np.exp(-np.clip(self._logits(block), -LIMIT, LIMIT)))
 
 
+@dataclass(frozen=True, eq=False)
+class Models:
+    """The networks that read sides."""
+
+    matcher: MatcherModel
+    likeness: LikenessModel
+
+    @classmethod
+    def load(cls, matcher: Path | None = None) -> Models:
+        """The shipped ones, or another matcher; JigsyncError as `load_matcher` says."""
+        return cls(load_matcher(matcher), load_likeness())
+
+    def encode(self, puzzle: Puzzle, cell: float) -> Codes:
+        """What they say of all sides, for the cell pitch in pixels."""
+        codes = self.matcher.encode_both_ways(prepared(read_strips(puzzle, cell)))
+        return codes.beside(*self.likeness.encode(puzzle, cell)) if len(puzzle) > FEW else codes
+
+
 def learned_costs(
-    names: Sequence[str], puzzle: Puzzle, contours: Contours, model: MatcherModel
+    names: Sequence[str], puzzle: Puzzle, contours: Contours, models: Models
 ) -> tuple[list[Cost], Matrix]:
     """The named costs, the matcher's among them, and the features of single sides.
 
@@ -91,7 +114,7 @@ def learned_costs(
     plain = make_costs(contours, [name for name in names if name != COST])
     if COST not in names:
         return plain, contours.own_features
-    matched = Matched(model, read_strips(puzzle, contours.cell))
+    matched = Matched(models.encode(puzzle, contours.cell))
     at = list(names).index(COST)
     return [*plain[:at], matched, *plain[at:]], np.concatenate([contours.own_features, matched.own], axis=1)
 
@@ -149,17 +172,17 @@ class Learned:
         if COST not in names or len(puzzle) < 2:
             return Boundary().measure(puzzle)
         try:
-            model = load_matcher(self.weights)
+            models = Models.load(self.weights)
         except JigsyncError as error:
             if self.weights is not None:
                 raise
             note = f"The learned measurer is not used: {error}"
             return replace(Boundary().measure(puzzle), note=note)
         calibration = self.calibration or shipped(self.name, regime, worn_names(names))
-        costs, own = learned_costs(names, puzzle, contours, model)
+        costs, own = learned_costs(names, puzzle, contours, models)
         return calibrated(puzzle, costs, at_wear(calibration, names, wear(contours)), own)
 
     @property
     def weights_sha256(self) -> str:
-        """sha256 of the file of weights; "" when there is none."""
-        return weights_sha256(self.weights)
+        """sha256 of the files of weights, joined by a plus sign; "" for one that is not there."""
+        return f"{weights_sha256(self.weights)}+{likeness.weights_sha256()}"

@@ -41,6 +41,10 @@ class Codes:
     right: Floats
     none: Floats
 
+    def beside(self, left: Floats, right: Floats) -> Codes:
+        """Codes whose S is the sum of this one and that of others. Shapes: (4N, E') each."""
+        return Codes(np.concatenate([self.left, left], axis=1), np.concatenate([self.right, right], axis=1), self.none)
+
     def logits(self, block: slice) -> Floats:
         """S of a block of sides against all. Shapes: -> (B, 4N)."""
         there = self.left[block] @ self.right.T

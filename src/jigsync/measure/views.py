@@ -34,11 +34,14 @@ GREY: Final = 127
 Views = NDArray[np.uint8]
 
 
-def fragment_views(puzzle: Puzzle, cell: float) -> Views:
-    """All fragments in their four turns, for the cell pitch in pixels. Shapes: -> (N, 4, FRAGMENT, FRAGMENT, 3)."""
+def fragment_views(puzzle: Puzzle, cell: float, size: int = FRAGMENT, part: slice = slice(None)) -> Views:
+    """Fragments, or a part of them, in their four turns, for the cell pitch in pixels.
+
+    Shapes: -> (N, 4, size, size, 3).
+    """
     side = max(2, 2 * round(WINDOW * cell / 2))  # even, as containers are: turning one moves nothing by a pixel
-    windows = (centred(pixels, side) for pixels in puzzle.fragments.pixels)
-    return np.stack([four_turns(filled(window, (FRAGMENT, FRAGMENT), FRAGMENT)) for window in windows])
+    windows = (centred(pixels, side) for pixels in puzzle.fragments.pixels[part])
+    return np.stack([four_turns(filled(window, (size, size), size)) for window in windows])
 
 
 def picture_views(picture: Pixels) -> Views:

@@ -24,7 +24,6 @@ from jigsync.measure.boundary import MEASURERS, make_costs, regime_of
 from jigsync.measure.calibration import CONTENT, FEATURES_PER_COST, FORMAT, LEARNED, Calibration, Example, fit
 from jigsync.measure.contour import Contours, read_contours
 from jigsync.measure.costs import Cost
-from jigsync.measure.matcher import load_matcher
 from jigsync.measure.probabilities import dense_features, dense_log_costs
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.study.touching import touching
@@ -101,11 +100,11 @@ def content_family(weights: Path | None = None) -> Family:
 
 def learned_family(weights: Path | None = None) -> Family:
     """The measurers of the trained matcher: the shipped one, or that of a file."""
-    model = load_matcher(weights)
+    models = learned.Models.load(weights)
     return Family(
         learned.MEASURERS,
         LEARNED_KINDS,
-        lambda puzzle, contours, names: learned.learned_costs(names, puzzle, contours, model),
+        lambda puzzle, contours, names: learned.learned_costs(names, puzzle, contours, models),
         worn=True,
     )
 
@@ -195,20 +194,20 @@ def older(path: Path) -> dict[str, Any] | None:
 
 
 def merged(
-    old: Mapping[str, Any] | None, fitted: Mapping[str, Any], backbone: str | None, matcher: str | None = None
+    old: Mapping[str, Any] | None, fitted: Mapping[str, Any], backbone: str | None, networks: str | None = None
 ) -> dict[str, Any]:
     """The whole file: the fitted family, and of an older file the families that were not fitted now.
 
     Args:
         backbone: name of the network when the content family was fitted, else None.
-        matcher: sha256 of the weights when the learned family was fitted, else None.
+        networks: sha256 of the weights when the learned family was fitted, else None.
     """
     old = old or {}
-    if backbone is None and matcher is None:
+    if backbone is None and networks is None:
         kept = {key: old[key] for key in (CONTENT, LEARNED) if key in old}
         return {"format": FORMAT, **fitted, CONTENT: {"measurers": {}}, **kept}
-    if matcher is not None:
-        return {"measurers": {}, **old, "format": FORMAT, LEARNED: {"matcher_sha256": matcher, **fitted}}
+    if networks is not None:
+        return {"measurers": {}, **old, "format": FORMAT, LEARNED: {"weights_sha256": networks, **fitted}}
     return {"measurers": {}, **old, "format": FORMAT, CONTENT: {"backbone": backbone, **fitted}}
 
 
