@@ -85,7 +85,8 @@ def four_turns(view: Views) -> Views:
 
 def prepared(views: Views) -> NDArray[np.float32]:
     """As the network takes them: (rgb - 127) / 128. Shapes: (..., S, S, 3) uint8 -> (B, 3, S, S) float32."""
-    flat = views.reshape(-1, *views.shape[-3:]).astype(np.float32)
-    flat -= GREY
-    flat *= np.float32(1 / 128)
-    return np.ascontiguousarray(flat.transpose(0, 3, 1, 2))
+    flat = views.reshape(-1, *views.shape[-3:])
+    out = np.ascontiguousarray(flat.transpose(0, 3, 1, 2)).astype(np.float32)  # bytes are moved about, not floats
+    out -= GREY
+    out *= np.float32(1 / 128)
+    return out

@@ -52,7 +52,7 @@ LARGE = 150
 """Fragments from which a puzzle is large."""
 REPLICAS, TOP, LOW = 6, 1.6, 0.7
 """Of replica exchange: how many, and the temperatures of the hottest and the coldest, in melting points."""
-TEMPERING = 1e5
+TEMPERING = 8e4
 """Proposals a fragment. Where growth settles few of SMALL to LARGE fragments this finds more than annealing in the
 same time: squares with 5 pixels of 50 cut off, 10 x 10, upright, 12 validation pictures, mean energy after 1.3 s of
 annealing 458, after 1.9 s of this 469, after 3.4 s 476; the truth has 452."""
@@ -115,7 +115,7 @@ class Effort:
 _EFFORT = (
     (4, 4, 2, 1e4),
     (9, 8, 2, 3e4),
-    (25, 12, 3, 2.2e5),
+    (25, 8, 3, 2.2e5),
     (100, 6, 2, 6e5),
     (432, 4, 2, 2e6),
     (3300, 2, 2, 2.5e7),
