@@ -14,7 +14,7 @@ from sides import cut, partners, turned_sides
 import jigsync
 from jigsync import z4
 from jigsync.errors import FormatError, InputError, JigsyncError, OptionError
-from jigsync.measure import learned, matcher, probabilities
+from jigsync.measure import learned, likeness, matcher, probabilities
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.calibration import Calibration
 from jigsync.measure.contour import read_contours
@@ -186,11 +186,15 @@ def test_solve_takes_weights_of_ones_own(tmp_path: Path) -> None:
     from jigsync.cli.solve import _trained
 
     shutil.copy(weights_path(SHIPPED, None), tmp_path / "mine.onnx")
-    meter = _trained(tmp_path / "mine.onnx", None)
+    shutil.copy(weights_path(likeness.SHIPPED, None), tmp_path / "head.onnx")
+    meter = _trained(tmp_path / "mine.onnx", tmp_path / "head.onnx", None)
+    assert meter.weights_sha256 == Learned().weights_sha256
     puzzle = cut(*WORN)[0]
     np.testing.assert_array_equal(log_p(meter.measure(puzzle)), log_p(Learned().measure(puzzle)))
     with pytest.raises(OptionError, match="for the measurer 'learned'"):
-        _trained(tmp_path / "mine.onnx", "mgc")
+        _trained(tmp_path / "mine.onnx", None, "mgc")
+    with pytest.raises(FormatError, match="must have format 'jigsync-likeness/1'"):
+        _trained(None, tmp_path / "mine.onnx", None)
 
 
 def test_a_single_fragment_is_no_trouble() -> None:

@@ -25,6 +25,10 @@ def calibrate(
         Path | None,
         typer.Option(help="With --learned: ONNX file of the matcher.", metavar="FILE", show_default="shipped"),
     ] = None,
+    likeness: Annotated[
+        Path | None,
+        typer.Option(help="With --learned: another likeness head.", metavar="FILE", show_default="shipped"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the file's content.")] = False,
 ) -> None:
     """Fit how costs of touching sides become probabilities, and measure it on held-out pictures.
@@ -47,7 +51,7 @@ def calibrate(
 
     if content and learned:
         raise OptionError("The options --content and --learned exclude each other: fit one after the other.")
-    family = content_family() if content else learned_family(weights) if learned else BOUNDARY
+    family = content_family() if content else learned_family(weights, likeness) if learned else BOUNDARY
     old = older(out)
     pictures = evenly_spaced(list_images(images), limit)
     option = " --content" if content else " --learned" if learned else ""
@@ -55,7 +59,12 @@ def calibrate(
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("cutting and measuring", total=len(pictures) * len(family.kinds))
         fitted = run(family, pictures, seed, command, lambda: progress.advance(task))
-    data = merged(old, fitted, LITE0 if content else None, Learned(weights=weights).weights_sha256 if learned else None)
+    data = merged(
+        old,
+        fitted,
+        LITE0 if content else None,
+        Learned(weights=weights, likeness=likeness).weights_sha256 if learned else None,
+    )
     write_json(out, data)
     if as_json:
         print(json.dumps(data))

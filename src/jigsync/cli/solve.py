@@ -31,6 +31,10 @@ def solve(
     weights: Annotated[
         Path | None, typer.Option(help="ONNX file of another trained matcher.", metavar="FILE", show_default="shipped")
     ] = None,
+    likeness: Annotated[
+        Path | None,
+        typer.Option(help="ONNX file of another likeness head.", metavar="FILE", show_default="shipped"),
+    ] = None,
     grid: Annotated[
         str | None, typer.Option(help="5 is 5 x 5; 4x6 is 4 rows of 6.", show_default="all that fit are tried")
     ] = None,
@@ -74,7 +78,7 @@ def solve(
         solution = jigsync.solve(
             fragments,
             solver,
-            measurer=_trained(weights, measurer) if weights else measurer,
+            measurer=_trained(weights, likeness, measurer) if weights or likeness else measurer,
             grid=grid,
             pins=pins,
             exclude=exclude or (),
@@ -93,16 +97,15 @@ def solve(
         raise typer.Exit(1)
 
 
-def _trained(weights: Path, measurer: str | None) -> Measurer:
+def _trained(weights: Path | None, likeness: Path | None, measurer: str | None) -> Measurer:
     """The learned measurer with weights of one's own, loaded now: a bad file is refused before anything else."""
     from jigsync.errors import OptionError
-    from jigsync.measure.learned import Learned
-    from jigsync.measure.matcher import load_matcher
+    from jigsync.measure.learned import Learned, Models
 
     if measurer not in (None, "learned"):
         raise OptionError(f"The 'weights' of a solve are for the measurer 'learned'. Got '{measurer}'.")
-    load_matcher(weights)
-    return Learned(weights=weights)
+    Models.load(weights, likeness)
+    return Learned(weights=weights, likeness=likeness)
 
 
 def _beside(puzzle: Path) -> Path:

@@ -28,12 +28,13 @@ from numpy.typing import NDArray
 
 from jigsync import z4
 from jigsync.errors import JigsyncError
-from jigsync.measure import boundary, likeness
+from jigsync.measure import boundary
 from jigsync.measure.boundary import Boundary, make_costs, regime_of
 from jigsync.measure.calibration import Calibration, shipped
 from jigsync.measure.contour import Contours, read_contours
 from jigsync.measure.costs import Cost, Matrix
 from jigsync.measure.likeness import LikenessModel, load_likeness
+from jigsync.measure.likeness import weights_sha256 as likeness_sha256
 from jigsync.measure.matcher import Codes, MatcherModel, load_matcher, weights_sha256
 from jigsync.measure.measurements import Measurements
 from jigsync.measure.probabilities import BLOCK, calibrated, own_sides
@@ -94,9 +95,9 @@ class Models:
     likeness: LikenessModel
 
     @classmethod
-    def load(cls, matcher: Path | None = None) -> Models:
-        """The shipped ones, or another matcher; JigsyncError as `load_matcher` says."""
-        return cls(load_matcher(matcher), load_likeness())
+    def load(cls, matcher: Path | None = None, likeness: Path | None = None) -> Models:
+        """Those of files, or the shipped ones; JigsyncError as `load_matcher` says."""
+        return cls(load_matcher(matcher), load_likeness(likeness))
 
     def encode(self, puzzle: Puzzle, cell: float) -> Codes:
         """What they say of all sides, for the cell pitch in pixels."""
@@ -156,13 +157,15 @@ class Learned:
 
     Attributes:
         name: one of MEASURERS.
-        weights: another file than the shipped one.
+        weights: another file of the matcher than the shipped one.
         calibration: fitted weights; None takes the shipped ones of the puzzle's regime.
+        likeness: another file of the likeness head than the shipped one.
     """
 
     name: str = "learned"
     weights: Path | None = None
     calibration: Calibration | None = None
+    likeness: Path | None = None
 
     def measure(self, puzzle: Puzzle) -> Measurements:
         """Measures all pairs of sides; sparse for large puzzles."""
@@ -172,9 +175,9 @@ class Learned:
         if COST not in names or len(puzzle) < 2:
             return Boundary().measure(puzzle)
         try:
-            models = Models.load(self.weights)
+            models = Models.load(self.weights, self.likeness)
         except JigsyncError as error:
-            if self.weights is not None:
+            if self.weights is not None or self.likeness is not None:
                 raise
             note = f"The learned measurer is not used: {error}"
             return replace(Boundary().measure(puzzle), note=note)
@@ -185,4 +188,4 @@ class Learned:
     @property
     def weights_sha256(self) -> str:
         """sha256 of the files of weights, joined by a plus sign; "" for one that is not there."""
-        return f"{weights_sha256(self.weights)}+{likeness.weights_sha256()}"
+        return f"{weights_sha256(self.weights)}+{likeness_sha256(self.likeness)}"

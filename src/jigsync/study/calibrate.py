@@ -98,9 +98,9 @@ def content_family(weights: Path | None = None) -> Family:
     return Family(content.MEASURERS, CONTENT_KINDS, make)
 
 
-def learned_family(weights: Path | None = None) -> Family:
+def learned_family(weights: Path | None = None, likeness: Path | None = None) -> Family:
     """The measurers of the trained matcher: the shipped one, or that of a file."""
-    models = learned.Models.load(weights)
+    models = learned.Models.load(weights, likeness)
     return Family(
         learned.MEASURERS,
         LEARNED_KINDS,
