@@ -52,7 +52,7 @@ def stages(puzzle: jigsync.Puzzle, repeat: int) -> dict[str, float]:
     contours_s, contours = best(repeat, lambda: read_contours(puzzle))
     plain = [name for name in MEASURERS["learned"][regime_of(contours)] if name != COST]
     costs_s, _ = best(repeat, lambda: dense_log_costs(make_costs(contours, plain), len(puzzle)))
-    network_s, _ = best(repeat, lambda: Matched(models.encode(puzzle, contours.cell)).rows(sides))
+    network_s, _ = best(repeat, lambda: Matched(models.encode(puzzle, contours)).rows(sides))
     measure_s, measured = best(repeat, lambda: Learned().measure(puzzle))
     decoder_s, _ = best(repeat, lambda: Joint().solve(SolveRequest(puzzle.ids, measured)))
     whole_s, _ = best(repeat, lambda: jigsync.solve(puzzle))

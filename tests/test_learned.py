@@ -132,7 +132,7 @@ def test_large_puzzles_are_measured_in_blocks(measured: Measurements, monkeypatc
 
 def test_blocks_of_the_cost_fit_together() -> None:
     puzzle = cut(*WORN)[0]
-    cost = Matched(Models.load().encode(puzzle, 64.0))
+    cost = Matched(Models.load().encode(puzzle, read_contours(puzzle)))
     sides = 4 * len(puzzle)
     whole = cost.rows(slice(0, sides))
     parts = np.concatenate([cost.rows(slice(k, min(k + 9, sides))) for k in range(0, sides, 9)])

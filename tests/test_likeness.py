@@ -10,7 +10,8 @@ import pytest
 from sides import cut, partners, stored_turned, turned_sides
 
 from jigsync.measure import learned, likeness
-from jigsync.measure.learned import Models
+from jigsync.measure.contour import read_contours
+from jigsync.measure.learned import Models, bulging
 from jigsync.measure.likeness import FORMAT, SHIPPED, SIZE, VERSION, load_likeness, side_views
 from jigsync.measure.matcher import load_matcher
 from jigsync.measure.strips import prepared, read_strips
@@ -49,14 +50,20 @@ def test_every_side_faces_east() -> None:
 
 def test_it_is_added_to_the_matcher_of_more_than_a_few_fragments(monkeypatch: pytest.MonkeyPatch) -> None:
     puzzle = cut(*CUT)[0]
-    both = Models.load().encode(puzzle, 64.0)
+    contours = read_contours(puzzle)
+    both = Models.load().encode(puzzle, contours)
     alone = load_matcher().encode_both_ways(prepared(read_strips(puzzle, 64.0)))
     left, right = load_likeness().encode(puzzle, 64.0)
     every = slice(0, 4 * len(puzzle))
     np.testing.assert_allclose(both.logits(every), alone.logits(every) + left @ right.T + right @ left.T, atol=1e-3)
     assert np.abs(both.logits(every) - alone.logits(every)).max() > 0.1
     monkeypatch.setattr(learned, "FEW", len(puzzle))
-    np.testing.assert_array_equal(Models.load().encode(puzzle, 64.0).logits(every), alone.logits(every))
+    np.testing.assert_array_equal(Models.load().encode(puzzle, contours).logits(every), alone.logits(every))
+
+
+def test_fragments_that_bulge_are_not_asked() -> None:
+    for name, broken in (("light", True), ("medium", True), ("severe", True), ("eroded", False)):
+        assert bulging(read_contours(cut(name, (3, 4), 64)[0])) is broken
 
 
 def test_blocks_of_fragments_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

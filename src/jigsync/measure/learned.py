@@ -2,7 +2,8 @@
 
     cost = exp(-S(s, t))    so that the calibration's features, which are of log cost, are linear in S
 
-S is what the boundary matcher says of two sides and, of more than FEW fragments, what their likeness adds.
+S is what the boundary matcher says of two sides and, of more than FEW fragments that were squares, what their likeness
+adds.
 
 The calibration weighs it against the training-free costs, so that it counts for as much as it deserves. What a cost is
 worth depends on how worn the fragments are: shape tells nothing about eroded squares and nearly all about broken
@@ -53,6 +54,10 @@ MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """Measurer -> regime -> its costs. Squares that fill their cells need no network: pixels across the seam agree."""
 FEW: Final = 9
 """Up to so many fragments the likeness is not asked: it would add a third to the time of a solve."""
+BULGE: Final = 0.03
+"""Cells that one contour in twenty may lie beyond its cell's side before fragments count as bulging. Likeness helps
+where shape says nothing: of eight validation puzzles, 10 x 10, severe, it took the share of true neighbours from 0.994
+to 0.978."""
 LIMIT: Final = 80.0
 """Largest |S|: float32 holds its exponential."""
 
@@ -99,10 +104,12 @@ class Models:
         """Those of files, or the shipped ones; JigsyncError as `load_matcher` says."""
         return cls(load_matcher(matcher), load_likeness(likeness))
 
-    def encode(self, puzzle: Puzzle, cell: float) -> Codes:
-        """What they say of all sides, for the cell pitch in pixels."""
-        codes = self.matcher.encode_both_ways(prepared(read_strips(puzzle, cell)))
-        return codes.beside(*self.likeness.encode(puzzle, cell)) if len(puzzle) > FEW else codes
+    def encode(self, puzzle: Puzzle, contours: Contours) -> Codes:
+        """What they say of all sides."""
+        codes = self.matcher.encode_both_ways(prepared(read_strips(puzzle, contours.cell)))
+        if len(puzzle) <= FEW or bulging(contours):
+            return codes
+        return codes.beside(*self.likeness.encode(puzzle, contours.cell))
 
 
 def learned_costs(
@@ -115,9 +122,18 @@ def learned_costs(
     plain = make_costs(contours, [name for name in names if name != COST])
     if COST not in names:
         return plain, contours.own_features
-    matched = Matched(models.encode(puzzle, contours.cell))
+    matched = Matched(models.encode(puzzle, contours))
     at = list(names).index(COST)
     return [*plain[:at], matched, *plain[at:]], np.concatenate([contours.own_features, matched.own], axis=1)
+
+
+def bulging(contours: Contours) -> bool:
+    """Do fragments reach out of their cells? Then they were broken along curves, and their shape says what fits.
+
+    Squares lose of their cells, and the estimate of the cell is good to a few hundredths.
+    """
+    offset = contours.offset[contours.valid]
+    return bool(len(offset)) and float(np.quantile(offset, 0.95)) > BULGE
 
 
 def wear(contours: Contours) -> NDArray[np.float32]:
