@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.measure.contour import Contours, facing
+from jigsync.measure.products import products
 
 Matrix = NDArray[np.float32]
 CHUNK: Final = 1 << 14
@@ -53,7 +54,7 @@ class SeamBand:
 
     def rows(self, block: slice) -> Matrix:
         """Shapes: B sides -> (B, 4N), in squared Lab units."""
-        cross = self._east[block] @ self._west.T / self._east.shape[1]
+        cross = products(self._east[block], self._west) / self._east.shape[1]
         return np.asarray(np.maximum(self._square[block, None] + self._square[None] - 2 * cross, 0))
 
 
@@ -103,7 +104,7 @@ class Gradients:
 
     def rows(self, block: slice) -> Matrix:
         """Shapes: B sides -> (B, 4N), without unit."""
-        value = self._left[block] @ self._right.T
+        value = products(self._left[block], self._right)
         value += self._constant[block, None]
         value += self._constant
         return np.asarray(np.maximum(value, 0), dtype=np.float32)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.errors import FormatError
+from jigsync.measure.products import products
 from jigsync.measure.strips import VERSION
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
@@ -47,9 +48,9 @@ class Codes:
 
     def logits(self, block: slice) -> Floats:
         """S of a block of sides against all. Shapes: -> (B, 4N)."""
-        there = self.left[block] @ self.right.T
+        there = products(self.left[block], self.right)
         whole = len(there) == len(self.left)
-        return np.asarray(there + (there.T if whole else self.right[block] @ self.left.T))
+        return np.asarray(there + (there.T if whole else products(self.right[block], self.left)))
 
 
 class MatcherModel:
