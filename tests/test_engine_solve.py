@@ -117,6 +117,18 @@ def test_exchanging_temperatures_finds_more_than_annealing(monkeypatch: pytest.M
     assert tempered > energies() + 5
 
 
+def test_where_nothing_is_turned_there_is_time_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = hard(3, upright=True)
+    long, short = [], []
+    for moves, times in ((long, engine.UPRIGHT), (short, 1)):
+        monkeypatch.setattr(engine, "UPRIGHT", times)
+        moves += [
+            solve_map(planted.scores, planted.grid, upright=known, seed=1, effort=0.05).moves for known in (True, False)
+        ]
+    assert long[0] > 2 * short[0]
+    assert long[1] == short[1]
+
+
 @pytest.mark.parametrize("options", [{}, {"missing": 3}, {"extra": 3}])
 def test_tempered_answers_are_whole_and_know_no_threads(options: dict[str, Any]) -> None:
     planted = hard(7, **options)
