@@ -96,7 +96,7 @@ def test_a_head_is_trained_beside_the_matcher_and_exported(tmp_path: Path) -> No
     begin = float(side_losses(scores, none, partner).mean())
     assert head([(maps, scores, none, partner)])[0].item() == pytest.approx(begin, abs=1e-5)
     optimiser = torch.optim.Adam(head.parameters(), 3e-3)
-    for _ in range(25):
+    for _ in range(60):
         loss, _ = head([(maps, scores, none, partner)])
         optimiser.zero_grad()
         loss.backward()
