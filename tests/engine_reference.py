@@ -23,6 +23,7 @@ class Case:
     upright: bool = False
     unary_turns: NDArray[np.float32] | None = None
     unary_cells: NDArray[np.float32] | None = None
+    unary_poses: NDArray[np.float32] | None = None
     pins: dict[int, tuple[int, int]] = field(default_factory=dict)
     excluded: tuple[int, ...] = ()
     full: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None
@@ -34,6 +35,7 @@ class Case:
             "upright": self.upright,
             "unary_turns": self.unary_turns,
             "unary_cells": self.unary_cells,
+            "unary_poses": self.unary_poses,
             "pins": self.pins,
             "excluded": self.excluded,
             "full": self.full,
@@ -64,6 +66,8 @@ class Case:
                 total += float(self.unary_turns[i, turns])
             if self.unary_cells is not None:
                 total += float(self.unary_cells[i, slot])
+            if self.unary_poses is not None:
+                total += float(self.unary_poses[i, slot, turns])
             if self.full is not None:
                 for slot_j, (j, turns_j) in at.items():
                     if j != i:
@@ -98,6 +102,7 @@ def make_case(
         upright,
         rng.normal(size=(n, 4)).astype(np.float32) if unary else None,
         rng.normal(size=(n, grid.size)).astype(np.float32) if unary else None,
+        rng.normal(size=(n, grid.size, 4)).astype(np.float32) if unary else None,
         {2: (1, 0 if upright else 3), 4: (5, 0)} if pinned else {},
         (0,) if pinned and planted.get("extra") else (),
         (rng.normal(size=(n, n, 10)).astype(np.float32), table) if full else None,

@@ -193,6 +193,11 @@ def test_unary_terms_fix_the_gauge() -> None:
     cells[np.arange(16), planted.slots] = 0.3
     result = solve_map(planted.scores, planted.grid, unary_cells=cells, seed=3)
     np.testing.assert_array_equal(result.slots, planted.slots)
+    poses = np.zeros((16, 16, 4), dtype=np.float32)
+    poses[np.arange(16), planted.slots, planted.turns] = 0.3
+    result = solve_map(planted.scores, planted.grid, unary_poses=poses, seed=3)
+    np.testing.assert_array_equal(result.turns, planted.turns)
+    np.testing.assert_array_equal(result.slots, planted.slots)
 
 
 def test_a_start_is_not_made_worse() -> None:
@@ -289,6 +294,7 @@ def _dense(n: int) -> NDArray[np.float32]:
         ({"time_limit": 0.0}, "time_limit"),
         ({"unary_turns": np.zeros((3, 4))}, "unary_turns"),
         ({"unary_cells": np.full((4, 4), np.nan)}, "finite"),
+        ({"unary_poses": np.zeros((4, 4, 3))}, "unary_poses"),
         ({"start": (np.array([0, 0, 1, 2]), np.zeros(4))}, "different slots"),
         ({"start": (np.zeros(3), np.zeros(3))}, "length 4"),
         ({"full": (np.zeros((4, 4, 2)), np.full((3, 3, 4, 4), 2))}, "below R"),

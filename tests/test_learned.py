@@ -193,7 +193,7 @@ def test_solve_takes_weights_of_ones_own(tmp_path: Path) -> None:
     np.testing.assert_array_equal(log_p(meter.measure(puzzle)), log_p(Learned().measure(puzzle)))
     with pytest.raises(OptionError, match="for the measurer 'learned'"):
         _trained(tmp_path / "mine.onnx", None, "mgc")
-    with pytest.raises(FormatError, match="must have format 'jigsync-likeness/1'"):
+    with pytest.raises(FormatError, match="must have format 'jigsync-likeness/2'"):
         _trained(None, tmp_path / "mine.onnx", None)
 
 

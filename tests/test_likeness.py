@@ -30,7 +30,7 @@ def test_the_shipped_weights_are_sealed_small_and_golden() -> None:
     session = open_session(path.read_bytes(), SHIPPED, {"format": FORMAT})
     with np.load(path.with_suffix(".golden.npz"), allow_pickle=False) as golden:
         found = session.run_parts(likeness.OUTPUTS, "views", [golden["views"]])
-        for name, codes in zip(("left", "right"), found, strict=True):
+        for name, codes in zip(likeness.OUTPUTS, found, strict=True):
             np.testing.assert_allclose(codes, golden[name], atol=0.05)
             assert golden[name].std() > 0
 
@@ -53,7 +53,7 @@ def test_it_is_added_to_the_matcher_of_more_than_a_few_fragments(monkeypatch: py
     contours = read_contours(puzzle)
     both = Models.load().encode(puzzle, contours)
     alone = load_matcher().encode_both_ways(prepared(read_strips(puzzle, 64.0)))
-    left, right = load_likeness().encode(puzzle, 64.0)
+    left, right, _ = load_likeness().encode(puzzle, 64.0)
     every = slice(0, 4 * len(puzzle))
     np.testing.assert_allclose(both.logits(every), alone.logits(every) + left @ right.T + right @ left.T, atol=1e-3)
     assert np.abs(both.logits(every) - alone.logits(every)).max() > 0.1
@@ -108,7 +108,10 @@ def test_a_head_is_trained_beside_the_matcher_and_exported(tmp_path: Path) -> No
     out = tmp_path / "l.onnx"
     assert export_run([tmp_path], out, {}) < 0.05
     assert check_golden(out) < 0.05
-    left, right = LikenessModel(out.read_bytes(), "l.onnx").encode(puzzle, 64.0)
+    left, right, look = LikenessModel(out.read_bytes(), "l.onnx").encode(puzzle, 64.0)
     with torch.no_grad():
         want = [part.numpy() for part in head.sides(maps)]
     np.testing.assert_allclose(left @ right.T * head.matcher.item(), want[0] @ want[1].T, atol=0.1)
+    at_the_side = maps[..., 5:].mean(dim=(2, 3)).numpy()
+    np.testing.assert_allclose(look[:, : maps.shape[1]], at_the_side, atol=0.3)
+    assert np.abs(at_the_side - maps[..., :2].mean(dim=(2, 3)).numpy()).max() > 1

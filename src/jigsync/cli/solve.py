@@ -35,6 +35,9 @@ def solve(
         Path | None,
         typer.Option(help="ONNX file of another likeness head.", metavar="FILE", show_default="shipped"),
     ] = None,
+    reach: Annotated[
+        Path | None, typer.Option(help="ONNX file of another reach head.", metavar="FILE", show_default="shipped")
+    ] = None,
     grid: Annotated[
         str | None, typer.Option(help="5 is 5 x 5; 4x6 is 4 rows of 6.", show_default="all that fit are tried")
     ] = None,
@@ -78,7 +81,7 @@ def solve(
         solution = jigsync.solve(
             fragments,
             solver,
-            measurer=_trained(weights, likeness, measurer) if weights or likeness else measurer,
+            measurer=_trained(weights, likeness, reach, measurer) if weights or likeness or reach else measurer,
             grid=grid,
             pins=pins,
             exclude=exclude or (),
@@ -97,15 +100,17 @@ def solve(
         raise typer.Exit(1)
 
 
-def _trained(weights: Path | None, likeness: Path | None, measurer: str | None) -> Measurer:
+def _trained(weights: Path | None, likeness: Path | None, reach: Path | None, measurer: str | None) -> Measurer:
     """The learned measurer with weights of one's own, loaded now: a bad file is refused before anything else."""
     from jigsync.errors import OptionError
     from jigsync.measure.learned import Learned, Models
+    from jigsync.measure.reach import load_reach
 
     if measurer not in (None, "learned"):
         raise OptionError(f"The 'weights' of a solve are for the measurer 'learned'. Got '{measurer}'.")
     Models.load(weights, likeness)
-    return Learned(weights=weights, likeness=likeness)
+    load_reach(reach)
+    return Learned(weights=weights, likeness=likeness, reach=reach)
 
 
 def _beside(puzzle: Path) -> Path:

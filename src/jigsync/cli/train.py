@@ -193,6 +193,34 @@ def likeness(
 
 
 @train.command()
+def reach(
+    ctx: typer.Context,
+    images: Images,
+    out: Out,
+    val: Val = None,
+    start: Start = None,
+    steps: Steps = 4_000,
+    samples: Samples = 4,
+    reuse: Reuse = 10.0,
+    rate: Rate = 1e-3,
+    validate_every: ValidateEvery = 250,
+    save_minutes: SaveMinutes = 4.0,
+    threads: Threads = 1,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """The reach head: how far it is from each side to the picture's border, by what the shipped networks see."""
+    from jigsync.learn import need_torch
+
+    need_torch()
+    from jigsync.learn.mixture import pictures_of
+    from jigsync.learn.reach_task import ReachTask
+
+    _run(ctx, ReachTask(pictures_of(images), pictures_of(val or images), seed), out, start, as_json)
+
+
+@train.command()
 def continuous(
     ctx: typer.Context,
     images: Images,

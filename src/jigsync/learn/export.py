@@ -32,6 +32,7 @@ KINDS: Final[Mapping[str, str]] = {
     "unary": "jigsync.learn.unary_export",
     "pairwise": "jigsync.learn.pairwise_export",
     "likeness": "jigsync.learn.likeness_export",
+    "reach": "jigsync.learn.reach_export",
     "continuous": "jigsync.learn.continuous_export",
 }
 """Model -> the module whose `deployed(config, weights)` says what of it is exported, and whose `answers(data, golden)`,

@@ -27,6 +27,7 @@ from jigsync.learn.onnx_file import fold
 BLOCKS: Final = 11
 """Of Lite0: to stride 16."""
 CHANNELS, ROWS = 112, 7
+LOOK: Final = 3 * CHANNELS
 SPREAD: Final = 5.0
 """Usual standard deviation of a channel of the map."""
 
@@ -58,6 +59,12 @@ class Front(nn.Module):
     def forward(self, views: Tensor) -> Tensor:
         found: Tensor = self.layers(views)
         return found
+
+
+def look_of(maps: Tensor) -> Tensor:
+    """Means of the map at the side, in the middle and behind. Shapes: (M, CHANNELS, ROWS, ROWS) -> (M, LOOK)."""
+    parts = (maps[..., 5:], maps[..., 2:5], maps[..., :2])
+    return torch.cat([part.mean(dim=(2, 3)) for part in parts], dim=1)
 
 
 class Likeness(nn.Module):

@@ -1,4 +1,4 @@
-"""What of the likeness head is exported: Lite0's first blocks and the head, from views to codes."""
+"""What of the likeness head is exported: Lite0's first blocks and the head, from views to codes and looks."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import torch
 from torch import Tensor, nn
 
 from jigsync.learn.export import Deployed, built
-from jigsync.learn.likeness import Front, Likeness, LikenessOptions
+from jigsync.learn.likeness import Front, Likeness, LikenessOptions, look_of
 from jigsync.measure.likeness import FORMAT, SIZE, VERSION
 
 GOLDEN_VIEWS: Final = 4
 
 
 class _Sides(nn.Module):
-    """Views (M, 3, SIZE, SIZE) -> left and right, whose products are S' / k."""
+    """Views (M, 3, SIZE, SIZE) -> left and right, whose products are S' / k, and the look."""
 
     def __init__(self, head: Likeness) -> None:
         super().__init__()
         self.front, self.head = Front(), head
 
-    def forward(self, views: Tensor) -> tuple[Tensor, Tensor]:
-        left, right = self.head.sides(self.front(views))
-        return left / self.head.matcher, right
+    def forward(self, views: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        maps = self.front(views)
+        left, right = self.head.sides(maps)
+        return left / self.head.matcher, right, look_of(maps)
 
 
 def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
@@ -35,7 +36,7 @@ def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
     return Deployed(
         _Sides(head).eval(),
         {"views": torch.from_numpy(views)},
-        ("left", "right"),
+        ("left", "right", "look"),
         {"views": {0: "views"}},
         {"format": FORMAT, "views": VERSION},
         half=True,

@@ -3,7 +3,7 @@
     cost = exp(-S(s, t))    so that the calibration's features, which are of log cost, are linear in S
 
 S is what the boundary matcher says of two sides and, of more than FEW fragments that were squares, what their likeness
-adds.
+adds. Of those the reach head also tells how far their sides are from the picture's border.
 
 The calibration weighs it against the training-free costs, so that it counts for as much as it deserves. What a cost is
 worth depends on how worn the fragments are: shape tells nothing about eroded squares and nearly all about broken
@@ -39,6 +39,8 @@ from jigsync.measure.likeness import weights_sha256 as likeness_sha256
 from jigsync.measure.matcher import Codes, MatcherModel, load_matcher, weights_sha256
 from jigsync.measure.measurements import Measurements
 from jigsync.measure.probabilities import BLOCK, calibrated, own_sides
+from jigsync.measure.reach import load_reach
+from jigsync.measure.reach import weights_sha256 as reach_sha256
 from jigsync.measure.strips import prepared, read_strips
 from jigsync.puzzle import Puzzle
 
@@ -58,6 +60,8 @@ BULGE: Final = 0.03
 """Cells that one contour in twenty may lie beyond its cell's side before fragments count as bulging. Likeness helps
 where shape says nothing: of eight validation puzzles, 10 x 10, severe, it took the share of true neighbours from 0.994
 to 0.978."""
+MOST_REACHED: Final = 400
+"""Up to so many fragments the reach head is asked: its attention takes memory like 16 N^2."""
 LIMIT: Final = 80.0
 """Largest |S|: float32 holds its exponential."""
 
@@ -104,17 +108,26 @@ class Models:
         """Those of files, or the shipped ones; JigsyncError as `load_matcher` says."""
         return cls(load_matcher(matcher), load_likeness(likeness))
 
+    @staticmethod
+    def sha256(matcher: Path | None = None, likeness: Path | None = None) -> str:
+        """sha256 of their files, joined by a plus sign; "" for one that is not there."""
+        return f"{weights_sha256(matcher)}+{likeness_sha256(likeness)}"
+
     def encode(self, puzzle: Puzzle, contours: Contours) -> Codes:
-        """What they say of all sides."""
-        codes = self.matcher.encode_both_ways(prepared(read_strips(puzzle, contours.cell)))
+        """What those that are asked say of all sides."""
         if len(puzzle) <= FEW or bulging(contours):
-            return codes
-        return codes.beside(*self.likeness.encode(puzzle, contours.cell))
+            return self._read(puzzle, contours.cell)
+        return self.encode_alike(puzzle, contours.cell)
+
+    def encode_alike(self, puzzle: Puzzle, cell: float) -> Codes:
+        """What both say of all sides, for the cell pitch in pixels."""
+        return self._read(puzzle, cell).beside(*self.likeness.encode(puzzle, cell))
+
+    def _read(self, puzzle: Puzzle, cell: float) -> Codes:
+        return self.matcher.encode_both_ways(prepared(read_strips(puzzle, cell)))
 
 
-def learned_costs(
-    names: Sequence[str], puzzle: Puzzle, contours: Contours, models: Models
-) -> tuple[list[Cost], Matrix]:
+def learned_costs(names: Sequence[str], contours: Contours, codes: Codes) -> tuple[list[Cost], Matrix]:
     """The named costs, the matcher's among them, and the features of single sides.
 
     Shapes: -> costs, own (4N, 3), or (4N, 5) with the matcher's two.
@@ -122,7 +135,7 @@ def learned_costs(
     plain = make_costs(contours, [name for name in names if name != COST])
     if COST not in names:
         return plain, contours.own_features
-    matched = Matched(models.encode(puzzle, contours))
+    matched = Matched(codes)
     at = list(names).index(COST)
     return [*plain[:at], matched, *plain[at:]], np.concatenate([contours.own_features, matched.own], axis=1)
 
@@ -176,12 +189,14 @@ class Learned:
         weights: another file of the matcher than the shipped one.
         calibration: fitted weights; None takes the shipped ones of the puzzle's regime.
         likeness: another file of the likeness head than the shipped one.
+        reach: another file of the reach head than the shipped one.
     """
 
     name: str = "learned"
     weights: Path | None = None
     calibration: Calibration | None = None
     likeness: Path | None = None
+    reach: Path | None = None
 
     def measure(self, puzzle: Puzzle) -> Measurements:
         """Measures all pairs of sides; sparse for large puzzles."""
@@ -191,17 +206,22 @@ class Learned:
         if COST not in names or len(puzzle) < 2:
             return Boundary().measure(puzzle)
         try:
-            models = Models.load(self.weights, self.likeness)
+            models, reach = Models.load(self.weights, self.likeness), load_reach(self.reach)
         except JigsyncError as error:
-            if self.weights is not None or self.likeness is not None:
+            if self.weights is not None or self.likeness is not None or self.reach is not None:
                 raise
             note = f"The learned measurer is not used: {error}"
             return replace(Boundary().measure(puzzle), note=note)
         calibration = self.calibration or shipped(self.name, regime, worn_names(names))
-        costs, own = learned_costs(names, puzzle, contours, models)
-        return calibrated(puzzle, costs, at_wear(calibration, names, wear(contours)), own)
+        codes = models.encode(puzzle, contours)
+        costs, own = learned_costs(names, contours, codes)
+        found = calibrated(puzzle, costs, at_wear(calibration, names, wear(contours)), own)
+        if codes.looks is None or len(puzzle) > MOST_REACHED:
+            return found
+        scores = codes.logits(slice(0, len(codes.none)))
+        return replace(found, reach=reach.phi(codes.looks, scores, codes.none))
 
     @property
     def weights_sha256(self) -> str:
         """sha256 of the files of weights, joined by a plus sign; "" for one that is not there."""
-        return f"{weights_sha256(self.weights)}+{likeness_sha256(self.likeness)}"
+        return f"{Models.sha256(self.weights, self.likeness)}+{reach_sha256(self.reach)}"

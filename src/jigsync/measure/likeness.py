@@ -6,7 +6,11 @@ as ImageNet made them, and a small head makes of their map two codes a side, who
 
     S(s, t) = S_matcher(s, t) + left_s . right_t + left_t . right_s
 
-One ONNX file (learn/likeness.py has the head): `views` (M, 3, SIZE, SIZE) -> `left` and `right` (M, E).
+What the blocks see is also given as it is, in a few numbers a side, for who asks where in the picture it belongs
+(`measure.reach`).
+
+One ONNX file (learn/likeness.py has the head): `views` (M, 3, SIZE, SIZE) -> `left` and `right` (M, E) and `look` (M,
+LOOK).
 """
 
 from __future__ import annotations
@@ -26,13 +30,13 @@ from jigsync.measure.weights import weights_sha256 as shipped_sha256
 from jigsync.puzzle import Puzzle
 
 Floats = NDArray[np.float32]
-FORMAT: Final = "jigsync-likeness/1"
+FORMAT: Final = "jigsync-likeness/2"
 VERSION: Final = "jigsync-side-views/1"
 """Changes with anything in `side_views` that a trained head would notice."""
 SHIPPED: Final = "likeness.onnx"
 SIZE: Final = 112
 """Side of a view."""
-OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"left": (None,), "right": (None,)}
+OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"left": (None,), "right": (None,), "look": (None,)}
 FRAGMENTS_AT_ONCE: Final = 16
 
 
@@ -53,10 +57,10 @@ class LikenessModel:
         """Args: the file's bytes, and how messages call it."""
         self._session = open_session(data, name, {"format": FORMAT, "views": VERSION})
 
-    def encode(self, puzzle: Puzzle, cell: float) -> tuple[Floats, Floats]:
-        """The codes of all sides, for the cell pitch in pixels. Shapes: -> left (4N, E), right (4N, E)."""
-        left, right = self._session.run_parts(OUTPUTS, "views", side_views(puzzle, cell))
-        return left, right
+    def encode(self, puzzle: Puzzle, cell: float) -> tuple[Floats, Floats, Floats]:
+        """The codes and looks of all sides, for the cell pitch in pixels. Shapes: -> (4N, E), (4N, E), (4N, LOOK)."""
+        left, right, look = self._session.run_parts(OUTPUTS, "views", side_views(puzzle, cell))
+        return left, right, look
 
 
 def weights_sha256(weights: Path | None = None) -> str:

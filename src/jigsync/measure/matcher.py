@@ -35,16 +35,18 @@ SIDES_AT_ONCE: Final = 400
 class Codes:
     """What the encoder says of every side.
 
-    Shapes: left, right (4N, E), none (4N,).
+    Shapes: left, right (4N, E), none (4N,), looks (4N, LOOK) if the likeness head was asked.
     """
 
     left: Floats
     right: Floats
     none: Floats
+    looks: Floats | None = None
 
-    def beside(self, left: Floats, right: Floats) -> Codes:
+    def beside(self, left: Floats, right: Floats, looks: Floats) -> Codes:
         """Codes whose S is the sum of this one and that of others. Shapes: (4N, E') each."""
-        return Codes(np.concatenate([self.left, left], axis=1), np.concatenate([self.right, right], axis=1), self.none)
+        left, right = np.concatenate([self.left, left], axis=1), np.concatenate([self.right, right], axis=1)
+        return Codes(left, right, self.none, looks)
 
     def logits(self, block: slice) -> Floats:
         """S of a block of sides against all. Shapes: -> (B, 4N)."""

@@ -27,6 +27,7 @@ from jigsync import z4
 from jigsync.errors import FormatError, OptionError
 from jigsync.measure import vocabulary as v
 from jigsync.measure.listing import MASS_SLACK, MIN_REST, OTHERS, UNIFORM, Listing
+from jigsync.measure.reach import KNOTS
 from jigsync.measure.sides import SideScores
 from jigsync.puzzle import Puzzle
 
@@ -72,6 +73,7 @@ class Measurements:
         unary_turns: (N, 4) log-probabilities of canvas turns 0..3, or None.
         unary_cells: or None.
         border: (4N,) log-probability that a side lies on the picture's border and touches nothing, or None.
+        reach: (4N, KNOTS) what is told of how far each side is from the border (`measure.reach`), or None.
         note: one sentence when the measurer could not do what it was asked to, for whoever asked.
     """
 
@@ -83,6 +85,7 @@ class Measurements:
     unary_turns: NDArray[np.float64] | None = None
     unary_cells: UnaryCells | None = None
     border: NDArray[np.float32] | None = None
+    reach: NDArray[np.float32] | None = None
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -95,6 +98,7 @@ class Measurements:
         _check("side_log_p", self.side_log_p, (4 * n, 4 * n))
         _check("unary_turns", self.unary_turns, (n, z4.ORDER))
         _check("border", self.border, (4 * n,))
+        _check("reach", self.reach, (4 * n, KNOTS))
         if self.unary_cells is not None:
             _check("unary_cells.xy", self.unary_cells.xy, (n, 2))
             _check("unary_cells.sigma", self.unary_cells.sigma, (n,))
@@ -219,6 +223,7 @@ class Measurements:
             unary_turns=None if self.unary_turns is None else self.unary_turns[members],
             unary_cells=None if unary is None else UnaryCells(unary.xy[members], unary.sigma[members]),
             border=None if self.border is None else self.border[sides],
+            reach=None if self.reach is None else self.reach[sides],
         )
 
     def sides(self, floor: float = SCORE_FLOOR) -> SideScores:

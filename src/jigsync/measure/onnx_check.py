@@ -21,9 +21,9 @@ OPERATORS: Final = frozenset(
         r"\w+",
         "Abs Add And BatchNormalization Cast Clip Concat Constant Conv Cos Div Einsum Equal Erf Exp Expand Flatten "
         "Gather GatherND Gelu Gemm GlobalAveragePool Greater HardSwish Identity LayerNormalization Less Log "
-        "LogSoftmax MatMul Max MaxPool Min Mul Neg Not Or Pad Pow Range Reciprocal ReduceL2 ReduceMax ReduceMean "
-        "ReduceSum Relu Reshape Shape Sigmoid Sin Slice Softmax Softplus Split Sqrt Squeeze Sub Tanh Transpose "
-        "Unsqueeze Where",
+        "LogSoftmax MatMul Max MaxPool Min Mul Neg Not Or Pad Pow Range Reciprocal ReduceL2 ReduceLogSumExp "
+        "ReduceMax ReduceMean ReduceSum Relu Reshape Shape Sigmoid Sin Slice Softmax Softplus Split Sqrt Squeeze Sub "
+        "Tanh Transpose Unsqueeze Where",
     )
 )
 """What torch makes of networks like ours."""

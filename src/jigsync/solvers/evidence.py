@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from jigsync.measure import vocabulary as v
 from jigsync.measure.measurements import DENSE_LIMIT, SCORE_FLOOR, Measurements
+from jigsync.measure.reach import pose_terms
 from jigsync.measure.sides import SideScores
 from jigsync.puzzle import Grid
 
 MIN_CELL_SIGMA: Final = 0.02
+REACH: Final = 0.4
+"""What a fragment's reach counts against its seams."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,14 @@ class Evidence:
         sigma = np.maximum(unary.sigma, MIN_CELL_SIGMA)[:, None]
         square = np.square(unary.xy[:, None] - centres[None]).sum(axis=2)
         return np.asarray(np.maximum(-square / (2 * sigma**2), SCORE_FLOOR), dtype=np.float32)
+
+    def poses(self, grid: Grid) -> NDArray[np.float32] | None:
+        """What every fragment's pose is worth by how far its sides are from the border, or None.
+
+        Shapes: -> (N, slots, 4).
+        """
+        reach = self.measurements.reach
+        return None if reach is None else np.float32(REACH) * pose_terms(reach, grid)
 
     def full(self, grid: Grid) -> tuple[NDArray[np.float32], NDArray[np.int64]] | None:
         """The far table and which relation a pair of poses has in this grid, or None."""

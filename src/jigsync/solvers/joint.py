@@ -104,6 +104,7 @@ def _run(
         grid,
         unary_turns=evidence.unary_turns,
         unary_cells=evidence.cells(grid),
+        unary_poses=evidence.poses(grid),
         full=evidence.full(grid),
         pins=request.pinned(grid),
         excluded=[index[name] for name in request.excluded],

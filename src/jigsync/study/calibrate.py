@@ -104,7 +104,7 @@ def learned_family(weights: Path | None = None, likeness: Path | None = None) ->
     return Family(
         learned.MEASURERS,
         LEARNED_KINDS,
-        lambda puzzle, contours, names: learned.learned_costs(names, puzzle, contours, models),
+        lambda puzzle, contours, names: learned.learned_costs(names, contours, models.encode(puzzle, contours)),
         worn=True,
     )
 

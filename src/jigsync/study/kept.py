@@ -18,7 +18,7 @@ import numpy as np
 from jigsync.io.files import write_bytes
 from jigsync.measure.measurements import Measurements, UnaryCells
 
-_ARRAYS: Final = ("log_p", "side_log_p", "unary_turns", "border")
+_ARRAYS: Final = ("log_p", "side_log_p", "unary_turns", "border", "reach")
 
 
 @cache

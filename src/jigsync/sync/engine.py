@@ -2,6 +2,7 @@
 
     energy = sum over touching slot pairs of score[side_at(i, k_i, b), side_at(j, k_j, b + 2)]
              + sum over placed fragments of unary_turns[i, k_i] + unary_cells[i, slot_i]
+                                           + unary_poses[i, slot_i, k_i]
 
 maximised over slots and turns of all fragments. Independent restarts (growth, annealing, large-neighbourhood
 search; docs/design/engine.md) run in threads; the best energy wins, ties go to the earlier restart, so the answer
@@ -149,6 +150,7 @@ def solve_map(
     *,
     unary_turns: NDArray[np.floating[Any]] | None = None,
     unary_cells: NDArray[np.floating[Any]] | None = None,
+    unary_poses: NDArray[np.floating[Any]] | None = None,
     pins: Mapping[int, tuple[int, int]] | None = None,
     excluded: Iterable[int] = (),
     upright: bool = False,
@@ -170,7 +172,7 @@ def solve_map(
         scores: side scores, dense or sparse.
         grid: more slots than fragments leave holes, more fragments than slots stay unplaced; as many as possible
             are placed.
-        unary_turns: (N, 4); unary_cells: (N, slots).
+        unary_turns: (N, 4); unary_cells: (N, slots); unary_poses: (N, slots, 4).
         pins: fragment -> (slot, turns).
         excluded: fragments that stay unplaced.
         upright: every turn is 0.
@@ -191,6 +193,7 @@ def solve_map(
         grid,
         unary_turns=unary_turns,
         unary_cells=unary_cells,
+        unary_poses=unary_poses,
         pins=pins,
         excluded=excluded,
         upright=upright,

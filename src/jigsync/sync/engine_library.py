@@ -37,6 +37,7 @@ class Input(ctypes.Structure):
         ("values", c_void_p),
         ("unary_turns", c_void_p),
         ("unary_cells", c_void_p),
+        ("unary_poses", c_void_p),
         ("border", c_void_p),
         ("full", c_void_p),
         ("relation_of", c_void_p),

@@ -36,6 +36,7 @@ class CompiledProblem:
             fragments as possible are always placed.
         unary_turns: (N, 4), added for a placed fragment with turns k.
         unary_cells: (N, slots), added for a placed fragment at a slot.
+        unary_poses: (N, slots, 4), added for a placed fragment at a slot with turns k.
         pins: fragment -> (slot, turns), never moved.
         excluded: fragments that stay unplaced.
         upright: all turns are 0.
@@ -51,6 +52,7 @@ class CompiledProblem:
         *,
         unary_turns: NDArray[np.floating[Any]] | None = None,
         unary_cells: NDArray[np.floating[Any]] | None = None,
+        unary_poses: NDArray[np.floating[Any]] | None = None,
         pins: Mapping[int, tuple[int, int]] | None = None,
         excluded: Iterable[int] = (),
         upright: bool = False,
@@ -85,6 +87,8 @@ class CompiledProblem:
             given.unary_turns = pointer(_floats("unary_turns", unary_turns, (self.n, 4)))
         if unary_cells is not None:
             given.unary_cells = pointer(_floats("unary_cells", unary_cells, (self.n, grid.size)))
+        if unary_poses is not None:
+            given.unary_poses = pointer(_floats("unary_poses", unary_poses, (self.n, grid.size, 4)))
         if full is not None:
             table, relation_of = full
             given.n_rel = table.shape[-1]

@@ -19,6 +19,7 @@ typedef struct {
     const float *values;
     const float *unary_turns; /* n x 4 or NULL */
     const float *unary_cells; /* n x slots or NULL */
+    const float *unary_poses; /* n x slots x 4 or NULL */
     const float *border;      /* 4n or NULL */
     const float *full;        /* n x n x n_rel or NULL */
     const int32_t *relation_of;
@@ -69,6 +70,14 @@ static int problem_unary(Problem *p, const Input *in) {
         for (int64_t f = 0; f < p->n; f++)
             for (int slot = 0; slot < p->slots; slot++)
                 p->unary_cells[f * p->ncell + p->slot_cell[slot]] = in->unary_cells[f * p->slots + slot];
+    }
+    if (in->unary_poses) {
+        p->unary_poses = zeros(4 * (int64_t)(p->n + 1) * p->ncell, sizeof(float));
+        if (!p->unary_poses) return 0;
+        for (int64_t f = 0; f < p->n; f++)
+            for (int slot = 0; slot < p->slots; slot++)
+                memcpy(p->unary_poses + 4 * (f * p->ncell + p->slot_cell[slot]),
+                       in->unary_poses + 4 * (f * p->slots + slot), 4 * sizeof(float));
     }
     if (in->border) {
         p->border = zeros(4 * (int64_t)p->n + 4, sizeof(float));

@@ -332,7 +332,7 @@ static void growth_finish(Growth *g, State *st) {
     if (g->floating) {
         float most = -2e30f;
         int height = g->row1 - g->row0 + 1, width = g->col1 - g->col0 + 1;
-        int judged = p->unary_turns || p->unary_cells || p->border;
+        int judged = p->unary_turns || p->unary_cells || p->unary_poses || p->border;
         for (int turns = 0; turns < (p->upright ? 1 : 4); turns++) {
             int h = turns & 1 ? width : height, w = turns & 1 ? height : width;
             if (h > p->rows || w > p->cols) continue;

@@ -9,6 +9,7 @@ static void problem_free(Problem *p) {
     free(p->hash_value);
     free(p->unary_turns);
     free(p->unary_cells);
+    free(p->unary_poses);
     free(p->border);
     free(p->outside);
     free(p->full);

@@ -39,6 +39,7 @@ typedef struct {
 
     float *unary_turns; /* (n + 1) x 4, zeros for the hole, or NULL */
     float *unary_cells; /* (n + 1) x ncell, or NULL */
+    float *unary_poses; /* (n + 1) x ncell x 4, or NULL */
 
     float *border;    /* (4n + 4) score of a side that faces out of the grid, 0 for the hole; or NULL */
     uint8_t *outside; /* (ncell) bit b set when bearing b of a slot leads out of the grid */

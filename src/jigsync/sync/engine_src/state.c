@@ -75,10 +75,16 @@ static inline float border_at(const Problem *p, int cell, int code) {
 
 static inline int has_border(const Problem *p, int cell) { return p->border && p->outside[cell]; }
 
+/* The pose terms of a fragment in a cell, for its four turns. */
+static inline const float *poses4(const Problem *p, int cell, int f) {
+    return p->unary_poses + 4 * ((int64_t)f * p->ncell + cell);
+}
+
 static inline float unary(const Problem *p, int cell, int code) {
     float sum = has_border(p, cell) ? border_at(p, cell, code) : 0.0f;
     if (p->unary_turns) sum += p->unary_turns[code];
     if (p->unary_cells) sum += p->unary_cells[(int64_t)fragment_of(code) * p->ncell + cell];
+    if (p->unary_poses) sum += poses4(p, cell, fragment_of(code))[turn_of(code)];
     return sum;
 }
 
@@ -102,6 +108,8 @@ static inline void local4(const State *st, int cell, int f, float out[4]) {
         for (int k = 0; k < 4; k++) out[k] += p->unary_turns[4 * f + k];
     if (p->unary_cells)
         for (int k = 0; k < 4; k++) out[k] += p->unary_cells[(int64_t)f * p->ncell + cell];
+    if (p->unary_poses)
+        for (int k = 0; k < 4; k++) out[k] += poses4(p, cell, f)[k];
     if (has_border(p, cell))
         for (int k = 0; k < 4; k++) out[k] += border_at(p, cell, 4 * f + k);
 }

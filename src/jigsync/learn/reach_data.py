@@ -1,0 +1,96 @@
+"""Samples of the reach head: what is seen of a whole picture's fragments, and where each of them belongs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync import z4
+from jigsync.learn.chunks import Sample
+from jigsync.learn.mixture import ENLARGE, Pictures, draw_picture
+from jigsync.measure.learned import Models
+from jigsync.puzzle import Grid, Puzzle
+from jigsync.sweep.generate import cut_picture
+from jigsync.sweep.options import CutOptions, Damage
+from jigsync.sweep.seeds import derive_seed
+from jigsync.sweep.squares import SquareOptions, cut_squares
+from jigsync.truth import Truth
+
+SIDES: Final = (5, 6, 7, 8, 9, 10, 10, 10)
+"""Rows, drawn evenly."""
+UNEVEN, MOST = 3, 12
+"""A quarter of the grids have up to so many more or fewer columns, and never more than MOST."""
+CELLS: Final = (32, 64)
+"""Least and largest side of a cell: small pictures are cut into small cells, enlarged as the matcher's are."""
+ERODED: Final = 0.6
+"""Share of eroded squares; the others have a rim cut off."""
+SMALLEST: Final = 0.85
+"""Of the picture's sides: half of the puzzles are cut from a window that is a little smaller."""
+
+
+def sample_of(puzzle: Puzzle, truth: Truth, models: Models) -> dict[str, NDArray[Any]]:
+    """What `Reach.gains` takes: looks and scores in half precision, none, ahead, length."""
+    assert puzzle.cell is not None
+    codes = models.encode_alike(puzzle, puzzle.cell)
+    assert codes.looks is not None
+    ahead, length = ahead_of(truth, puzzle.ids)
+    scores = codes.logits(slice(0, z4.ORDER * len(puzzle)))
+    return {
+        "looks": codes.looks.astype(np.float16),
+        "scores": scores.astype(np.float16),
+        "none": codes.none,
+        "ahead": ahead,
+        "length": length,
+    }
+
+
+def ahead_of(truth: Truth, ids: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Cells between every side and the picture's border, and cells of that axis. Shapes: -> (4N,), (4N,)."""
+    rows, cols = truth.grid.shape
+    ahead, length = np.empty((2, len(ids), z4.ORDER), dtype=np.int64)
+    for i, name in enumerate(ids):
+        placed = truth.placement[name]
+        assert placed.row is not None and placed.col is not None
+        for bearing, cells in enumerate((cols - 1 - placed.col, placed.row, placed.col, rows - 1 - placed.row)):
+            side = z4.between(placed.turns, bearing)
+            ahead[i, side], length[i, side] = cells, rows if bearing in (z4.N, z4.S) else cols
+    return ahead.ravel(), length.ravel()
+
+
+@dataclass(frozen=True)
+class ReachData:
+    """The stream of puzzles of a seed."""
+
+    pictures: Pictures
+    seed: int
+
+    def sample(self, k: int) -> Sample:
+        """The k-th puzzle: of a whole picture, or nearly, for where things are in a picture is what it is about."""
+        rng = np.random.default_rng(derive_seed("reach", self.seed, k))
+        rgb = draw_picture(self.pictures, rng)
+        if rng.random() < 0.5:
+            rgb = np.ascontiguousarray(rgb[:, ::-1])
+        if rng.random() < 0.5:
+            rgb = _window(rgb, rng.uniform(SMALLEST, 1), rng)
+        rows = cols = int(rng.choice(SIDES))
+        if rng.random() < 0.25:
+            cols = int(np.clip(rows + rng.integers(-UNEVEN, UNEVEN + 1), 4, MOST))
+        cell = int(np.clip(ENLARGE * min(rgb.shape[0] / rows, rgb.shape[1] / cols), *CELLS))
+        cut_seed = int(rng.integers(2**62))
+        if rng.random() < ERODED:
+            damage = Damage(0, rng.uniform(0.12, 0.22), rng.uniform(0.04, 0.18))
+            cut = cut_picture(rgb, CutOptions(Grid(rows, cols), cell, damage), cut_seed, redraw=False)
+        else:
+            rim = round(cell * rng.uniform(0.03, 0.12))
+            cut = cut_squares(rgb, SquareOptions(cell, Grid(rows, cols), rim), cut_seed)
+        return sample_of(*cut, Models.load())
+
+
+def _window(rgb: NDArray[np.uint8], share: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A random part of a picture, of its form. Shapes: (H, W, 3) -> (share H, share W, 3)."""
+    sides = [int(share * side) for side in rgb.shape[:2]]
+    top, left = (int(rng.integers(a - b + 1)) for a, b in zip(rgb.shape[:2], sides, strict=True))
+    return np.ascontiguousarray(rgb[top : top + sides[0], left : left + sides[1]])
