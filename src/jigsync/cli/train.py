@@ -28,6 +28,10 @@ Encoder = Annotated[
     Path | None,
     typer.Option(help="ONNX file of a unary head, whose features it reads.", metavar="FILE", show_default="shipped"),
 ]
+Beside = Annotated[
+    Path | None,
+    typer.Option(help="ONNX file of the matcher it is trained beside.", metavar="FILE", show_default="shipped"),
+]
 Kinds = Annotated[
     str | None,
     typer.Option(help="Weights of the kinds of puzzles, as eroded=4,gapped=2.", show_default="a mixture"),
@@ -163,10 +167,7 @@ def likeness(
     out: Out,
     val: Val = None,
     start: Start = None,
-    matcher: Annotated[
-        Path | None,
-        typer.Option(help="ONNX file of the matcher it is trained beside.", metavar="FILE", show_default="shipped"),
-    ] = None,
+    matcher: Beside = None,
     kinds: Kinds = None,
     steps: Steps = 6_000,
     samples: Samples = 6,
@@ -199,6 +200,11 @@ def reach(
     out: Out,
     val: Val = None,
     start: Start = None,
+    matcher: Beside = None,
+    likeness: Annotated[
+        Path | None,
+        typer.Option(help="ONNX file of the likeness head beside it.", metavar="FILE", show_default="shipped"),
+    ] = None,
     steps: Steps = 4_000,
     samples: Samples = 4,
     reuse: Reuse = 10.0,
@@ -210,14 +216,15 @@ def reach(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """The reach head: how far it is from each side to the picture's border, by what the shipped networks see."""
+    """The reach head: how far it is from each side to the picture's border, by what matcher and likeness see."""
     from jigsync.learn import need_torch
 
     need_torch()
     from jigsync.learn.mixture import pictures_of
     from jigsync.learn.reach_task import ReachTask
 
-    _run(ctx, ReachTask(pictures_of(images), pictures_of(val or images), seed), out, start, as_json)
+    task = ReachTask(pictures_of(images), pictures_of(val or images), seed, matcher, likeness)
+    _run(ctx, task, out, start, as_json)
 
 
 @train.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -62,10 +63,12 @@ def ahead_of(truth: Truth, ids: tuple[str, ...]) -> tuple[NDArray[np.int64], NDA
 
 @dataclass(frozen=True)
 class ReachData:
-    """The stream of puzzles of a seed."""
+    """The stream of puzzles of a seed; the files are those of a matcher and a likeness head, None the shipped ones."""
 
     pictures: Pictures
     seed: int
+    matcher: Path | None = None
+    likeness: Path | None = None
 
     def sample(self, k: int) -> Sample:
         """The k-th puzzle: of a whole picture, or nearly, for where things are in a picture is what it is about."""
@@ -86,7 +89,7 @@ class ReachData:
         else:
             rim = round(cell * rng.uniform(0.03, 0.12))
             cut = cut_squares(rgb, SquareOptions(cell, Grid(rows, cols), rim), cut_seed)
-        return sample_of(*cut, Models.load())
+        return sample_of(*cut, Models.load(self.matcher, self.likeness))
 
 
 def _window(rgb: NDArray[np.uint8], share: float, rng: np.random.Generator) -> NDArray[np.uint8]:

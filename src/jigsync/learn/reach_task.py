@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -32,25 +33,28 @@ VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {
 
 @dataclass(frozen=True)
 class ReachTask:
-    """The reach head as a task of the training loop; it reads what the shipped matcher and likeness head say.
+    """The reach head as a task of the training loop.
 
     Attributes:
         pictures: to train on.
         held_out: to validate on.
         seed: of everything.
+        matcher, likeness: files of the networks whose words it reads; None are the shipped ones.
         options: sizes of the network.
     """
 
     pictures: Pictures
     held_out: Pictures
     seed: int = 0
+    matcher: Path | None = None
+    likeness: Path | None = None
     options: ReachOptions = field(default_factory=ReachOptions)
     name: str = "reach"
     muon: ClassVar[bool] = False
 
     def config(self) -> dict[str, Any]:
         """What the run's config says of the network."""
-        return {**asdict(self.options), "networks_sha256": Models.sha256()}
+        return {**asdict(self.options), "networks_sha256": Models.sha256(self.matcher, self.likeness)}
 
     def data_config(self) -> dict[str, Any]:
         """What the run's config says of the data."""
@@ -58,7 +62,8 @@ class ReachTask:
 
     def data(self, rank: int) -> ReachData:
         """The stream of samples of one process of a distributed run."""
-        return ReachData(self.pictures, derive_seed(self.seed, rank) if rank else self.seed)
+        seed = derive_seed(self.seed, rank) if rank else self.seed
+        return ReachData(self.pictures, seed, self.matcher, self.likeness)
 
     def model(self) -> nn.Module:
         """The network, freshly initialised by torch's generator."""
@@ -70,7 +75,7 @@ class ReachTask:
 
     def validation(self) -> dict[str, list[Sample]]:
         """The fixed puzzles of validation, by name."""
-        models = Models.load()
+        models = Models.load(self.matcher, self.likeness)
         return {
             name: [sample_of(*cut, models) for cut in cuts]
             for name, cuts in validation_puzzles(self.held_out, VALIDATION).items()

@@ -30,7 +30,7 @@ from jigsync.solvers.confidence import confidences
 from jigsync.solvers.evidence import Evidence
 from jigsync.sync.engine import MapResult, solve_map
 
-LADDER: Final = ((0.03, 4), (0.2, 1))
+LADDER: Final = ((0.03, 4), (0.1, 1))
 """(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""
 LONG, FEW = 0.3, 9
 """Nats a fragment for a picture e times as long as wide, and the least number of fragments that is reckoned with."""

@@ -53,7 +53,7 @@ LARGE = 150
 """Fragments from which a puzzle is large."""
 REPLICAS, TOP, LOW = 6, 1.6, 0.7
 """Of replica exchange: how many, and the temperatures of the hottest and the coldest, in melting points."""
-TEMPERING = 8e4
+TEMPERING = 1.05e5
 """Proposals a fragment. Where growth settles few of SMALL to LARGE fragments this finds more than annealing in the
 same time: squares with 5 pixels of 50 cut off, 10 x 10, upright, 12 validation pictures, mean energy after 1.3 s of
 annealing 458, after 1.9 s of this 469, after 3.4 s 476; the truth has 452."""
@@ -119,7 +119,7 @@ class Effort:
 _EFFORT = (
     (4, 4, 2, 1e4),
     (9, 8, 2, 3e4),
-    (25, 8, 3, 2.2e5),
+    (25, 8, 3, 1.3e5),
     (100, 6, 2, 6e5),
     (432, 4, 2, 2e6),
     (3300, 2, 2, 2.5e7),
