@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from jigsync import z4
 from jigsync.learn.chunks import Sample
 from jigsync.learn.likeness import BLOCKS, CHANNELS, ROWS, Front
-from jigsync.learn.matcher import NEVER
 from jigsync.learn.mixture import MIXTURE, Kind, Pictures, draw_puzzle
 from jigsync.learn.onnx_file import to_onnx
 from jigsync.measure.likeness import SIZE, side_views
 from jigsync.measure.matcher import MatcherModel, load_matcher
+from jigsync.measure.reach import apart
 from jigsync.measure.strips import prepared, read_strips
 from jigsync.measure.weights import Session, open_session
 from jigsync.puzzle import Puzzle
@@ -52,12 +52,9 @@ def sample_of(puzzle: Puzzle, truth: Truth, matcher: MatcherModel) -> dict[str, 
     """maps (4N, CHANNELS, ROWS, ROWS) float16, scores (4N, 4N), NEVER within a fragment, none (4N,), partner (4N,)."""
     assert puzzle.cell is not None
     codes = matcher.encode_both_ways(prepared(read_strips(puzzle, puzzle.cell)))
-    scores = codes.logits(slice(0, z4.ORDER * len(puzzle)))
-    fragment = np.arange(len(scores)) // z4.ORDER
-    scores[fragment[:, None] == fragment] = NEVER
     return {
         "maps": maps_of(puzzle, puzzle.cell),
-        "scores": scores,
+        "scores": apart(codes.logits(slice(0, z4.ORDER * len(puzzle)))),
         "none": codes.none,
         "partner": touching(truth.placement, puzzle.ids),
     }

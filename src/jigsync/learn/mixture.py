@@ -114,7 +114,7 @@ def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: i
     cell = max(min(int(rng.choice(CELLS)), int(ENLARGE * shorter / 3)), 32)
     pitch = min(max(shorter / rng.uniform(*ACROSS), cell / ENLARGE), shorter / 3)
     grid = Grid(*(min(int(rng.choice(ROWS)), int(side / pitch + 1e-6)) for side in rgb.shape[:2]))
-    window = _window(rgb, [round(pitch * count) for count in grid.shape], rng)
+    window = draw_window(rgb, [round(pitch * count) for count in grid.shape], rng)
     cut_seed = int(rng.integers(2**62))
     if kind.rim is not None:
         rim = round(cell * rng.uniform(*kind.rim))
@@ -122,7 +122,7 @@ def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: i
     return *cut_picture(window, CutOptions(grid, cell, kind.damage(rng)), cut_seed, redraw=False), name
 
 
-def _window(rgb: NDArray[np.uint8], sides: Sequence[int], rng: np.random.Generator) -> NDArray[np.uint8]:
+def draw_window(rgb: NDArray[np.uint8], sides: Sequence[int], rng: np.random.Generator) -> NDArray[np.uint8]:
     """A random part of a picture. Shapes: (H, W, 3) -> (*sides, 3)."""
     top, left = (int(rng.integers(a - b + 1)) for a, b in zip(rgb.shape[:2], sides, strict=True))
     return np.ascontiguousarray(rgb[top : top + sides[0], left : left + sides[1]])

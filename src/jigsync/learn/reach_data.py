@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jigsync import z4
 from jigsync.learn.chunks import Sample
-from jigsync.learn.mixture import ENLARGE, Pictures, draw_picture
+from jigsync.learn.mixture import ENLARGE, Pictures, draw_picture, draw_window
 from jigsync.measure.learned import Models
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.sweep.generate import cut_picture
@@ -77,7 +77,8 @@ class ReachData:
         if rng.random() < 0.5:
             rgb = np.ascontiguousarray(rgb[:, ::-1])
         if rng.random() < 0.5:
-            rgb = _window(rgb, rng.uniform(SMALLEST, 1), rng)
+            share = rng.uniform(SMALLEST, 1)
+            rgb = draw_window(rgb, [int(share * side) for side in rgb.shape[:2]], rng)
         rows = cols = int(rng.choice(SIDES))
         if rng.random() < 0.25:
             cols = int(np.clip(rows + rng.integers(-UNEVEN, UNEVEN + 1), 4, MOST))
@@ -90,10 +91,3 @@ class ReachData:
             rim = round(cell * rng.uniform(0.03, 0.12))
             cut = cut_squares(rgb, SquareOptions(cell, Grid(rows, cols), rim), cut_seed)
         return sample_of(*cut, Models.load(self.matcher, self.likeness))
-
-
-def _window(rgb: NDArray[np.uint8], share: float, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """A random part of a picture, of its form. Shapes: (H, W, 3) -> (share H, share W, 3)."""
-    sides = [int(share * side) for side in rgb.shape[:2]]
-    top, left = (int(rng.integers(a - b + 1)) for a, b in zip(rgb.shape[:2], sides, strict=True))
-    return np.ascontiguousarray(rgb[top : top + sides[0], left : left + sides[1]])
