@@ -14,7 +14,7 @@ from sides import cut, partners, turned_sides
 import jigsync
 from jigsync import z4
 from jigsync.errors import FormatError, InputError, JigsyncError, OptionError
-from jigsync.measure import learned, likeness, matcher, probabilities
+from jigsync.measure import learned, likeness, matcher, probabilities, reach
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.calibration import Calibration
 from jigsync.measure.contour import read_contours
@@ -58,7 +58,7 @@ def test_the_shipped_weights_are_sealed_small_and_golden() -> None:
 def test_the_calibration_belongs_to_the_shipped_weights() -> None:
     path = Path(learned.__file__).with_name("calibration.json")
     fitted = json.loads(path.read_text(encoding="utf-8"))["learned"]
-    assert fitted["weights_sha256"] == Learned().weights_sha256
+    assert fitted["weights_sha256"] == Models.sha256()
 
 
 def test_changed_weights_are_refused(tmp_path: Path) -> None:
@@ -187,14 +187,17 @@ def test_solve_takes_weights_of_ones_own(tmp_path: Path) -> None:
 
     shutil.copy(weights_path(SHIPPED, None), tmp_path / "mine.onnx")
     shutil.copy(weights_path(likeness.SHIPPED, None), tmp_path / "head.onnx")
-    meter = _trained(tmp_path / "mine.onnx", tmp_path / "head.onnx", None)
+    shutil.copy(weights_path(reach.SHIPPED, None), tmp_path / "reach.onnx")
+    meter = _trained(tmp_path / "mine.onnx", tmp_path / "head.onnx", tmp_path / "reach.onnx", None)
     assert meter.weights_sha256 == Learned().weights_sha256
     puzzle = cut(*WORN)[0]
     np.testing.assert_array_equal(log_p(meter.measure(puzzle)), log_p(Learned().measure(puzzle)))
     with pytest.raises(OptionError, match="for the measurer 'learned'"):
-        _trained(tmp_path / "mine.onnx", None, "mgc")
+        _trained(tmp_path / "mine.onnx", None, None, "mgc")
     with pytest.raises(FormatError, match="must have format 'jigsync-likeness/2'"):
-        _trained(None, tmp_path / "mine.onnx", None)
+        _trained(None, tmp_path / "mine.onnx", None, None)
+    with pytest.raises(FormatError, match="must have format 'jigsync-reach/1'"):
+        _trained(None, None, tmp_path / "mine.onnx", None)
 
 
 def test_a_single_fragment_is_no_trouble() -> None:

@@ -45,7 +45,7 @@ def calibrate(
     from jigsync.io.files import write_json
     from jigsync.io.images import evenly_spaced, list_images
     from jigsync.measure.backbone import LITE0
-    from jigsync.measure.learned import Learned
+    from jigsync.measure.learned import Models
     from jigsync.study.calibrate import BOUNDARY, content_family, learned_family, merged, older
     from jigsync.study.calibrate import calibrate as run
 
@@ -63,7 +63,7 @@ def calibrate(
         old,
         fitted,
         LITE0 if content else None,
-        Learned(weights=weights, likeness=likeness).weights_sha256 if learned else None,
+        Models.sha256(weights, likeness) if learned else None,
     )
     write_json(out, data)
     if as_json:
