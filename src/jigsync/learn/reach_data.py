@@ -13,6 +13,8 @@ from jigsync import z4
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import ENLARGE, Pictures, draw_picture, draw_window
 from jigsync.measure.learned import Models
+from jigsync.measure.reach import cells_ahead
+from jigsync.measure.sides import side_at
 from jigsync.puzzle import Grid, Puzzle
 from jigsync.sweep.generate import cut_picture
 from jigsync.sweep.options import CutOptions, Damage
@@ -50,15 +52,15 @@ def sample_of(puzzle: Puzzle, truth: Truth, models: Models) -> dict[str, NDArray
 
 def ahead_of(truth: Truth, ids: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Cells between every side and the picture's border, and cells of that axis. Shapes: -> (4N,), (4N,)."""
-    rows, cols = truth.grid.shape
-    ahead, length = np.empty((2, len(ids), z4.ORDER), dtype=np.int64)
-    for i, name in enumerate(ids):
-        placed = truth.placement[name]
-        assert placed.row is not None and placed.col is not None
-        for bearing, cells in enumerate((cols - 1 - placed.col, placed.row, placed.col, rows - 1 - placed.row)):
-            side = z4.between(placed.turns, bearing)
-            ahead[i, side], length[i, side] = cells, rows if bearing in (z4.N, z4.S) else cols
-    return ahead.ravel(), length.ravel()
+    ahead, length = np.empty((2, z4.ORDER * len(ids)), dtype=np.int64)
+    for bearing in range(z4.ORDER):
+        cells, axis = cells_ahead(truth.grid, bearing)
+        for i, name in enumerate(ids):
+            placed = truth.placement[name]
+            assert placed.row is not None and placed.col is not None
+            side = side_at(i, placed.turns, bearing)
+            ahead[side], length[side] = cells[truth.grid.slot(placed.row, placed.col)], axis
+    return ahead, length
 
 
 @dataclass(frozen=True)

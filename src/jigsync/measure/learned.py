@@ -130,11 +130,9 @@ class Models:
 def learned_costs(names: Sequence[str], contours: Contours, codes: Codes) -> tuple[list[Cost], Matrix]:
     """The named costs, the matcher's among them, and the features of single sides.
 
-    Shapes: -> costs, own (4N, 3), or (4N, 5) with the matcher's two.
+    Shapes: -> costs, own (4N, 5), the matcher's two last.
     """
     plain = make_costs(contours, [name for name in names if name != COST])
-    if COST not in names:
-        return plain, contours.own_features
     matched = Matched(codes)
     at = list(names).index(COST)
     return [*plain[:at], matched, *plain[at:]], np.concatenate([contours.own_features, matched.own], axis=1)

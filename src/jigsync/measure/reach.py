@@ -58,17 +58,20 @@ def apart(scores: Floats) -> Floats:
 def pose_terms(phi: Floats, grid: Grid) -> Floats:
     """log p L of every fragment's pose, summed over both axes. Shapes: (4N, KNOTS) -> (N, slots, 4)."""
     sides = phi.reshape(-1, z4.ORDER, KNOTS)
-    cells = np.array(list(grid.cells()))
     out = np.zeros((len(sides), grid.size, z4.ORDER), dtype=np.float32)
     for bearing in range(2):
-        d_row, d_col = z4.bearing_offset(bearing)
-        length = grid.rows if d_row else grid.cols
-        along = cells @ np.array([d_row, d_col])
-        ahead = along.max() - along
+        ahead, length = cells_ahead(grid, bearing)
         for turns in range(z4.ORDER):
             side = z4.between(turns, bearing)
             out[:, :, turns] += _log_p(sides[:, side], sides[:, z4.compose(side, 2)], length)[:, ahead]
     return out
+
+
+def cells_ahead(grid: Grid, bearing: int) -> tuple[NDArray[np.int64], int]:
+    """Cells between every slot and the border at a bearing of the canvas, and cells of that axis. Shapes: (slots,)."""
+    along = np.array(list(grid.cells())) @ np.array(z4.bearing_offset(bearing))
+    ahead = along.max() - along
+    return ahead, int(ahead.max()) + 1
 
 
 def _log_p(one: Floats, other: Floats, cells: int) -> Floats:
