@@ -24,6 +24,7 @@ from jigsync.errors import FormatError, InputError, OptionError  # noqa: E402
 from jigsync.io.images import read_rgb, write_png  # noqa: E402
 from jigsync.learn import checkpoint, loop  # noqa: E402
 from jigsync.learn.chunks import SIZE, Chunks, Sample, make_chunk  # noqa: E402
+from jigsync.learn.curve import drawn  # noqa: E402
 from jigsync.learn.export import check_golden, export_run, golden_path  # noqa: E402
 from jigsync.learn.loop import LoopOptions, Report, train  # noqa: E402
 from jigsync.learn.matcher import BORDER, TOUCHING, Matcher, placing_losses, side_logits  # noqa: E402
@@ -297,3 +298,14 @@ def test_two_processes_train_one_network(images: Path, run: Path, tmp_path: Path
     first, second = ((tmp_path / f"chunks-{rank}" / "0000000.safetensors").read_bytes() for rank in (0, 1))
     assert first == (run / "chunks-0" / "0000000.safetensors").read_bytes() != second
     assert rows(tmp_path / "curve.csv")[1] != rows(run / "curve.csv")[1]
+
+
+def test_a_picture_of_the_curve_shows_every_model() -> None:
+    """Validation of a model without shares, as that of the likeness head, is drawn, too."""
+    assert drawn("validation.csv", [{"step": "1", "score": "2", "5x5 top1": "0.5", "5x5 nll": "3"}]) == ["5x5 top1"]
+    assert drawn("validation.csv", [{"step": "1", "score": "2", "5x5 gain": "3"}]) == ["score", "5x5 gain"]
+    assert drawn("curve.csv", [{"step": "1", "rate": "2", "samples_per_s": "3", "loss": "4", "top1": "5"}]) == [
+        "loss",
+        "top1",
+    ]
+    assert drawn("curve.csv", []) == []

@@ -54,10 +54,8 @@ class Curve:
         figure, axes = pyplot.subplots(1, 2, figsize=(11, 4))
         for axis, name in zip(axes, (TRAINING, VALIDATION), strict=True):
             rows = self.rows[name]
-            shown = [key for key in (rows[0] if rows else {}) if key not in ("step", "rate", "samples_per_s")]
-            for key in shown:
-                if name == TRAINING or key.endswith(("top1", "right", "vote")):
-                    axis.plot([int(r["step"]) for r in rows], [float(r[key]) for r in rows], label=key, linewidth=1)
+            for key in drawn(name, rows):
+                axis.plot([int(r["step"]) for r in rows], [float(r[key]) for r in rows], label=key, linewidth=1)
             if axis.lines:
                 axis.legend(fontsize=7)
             axis.set_title(name.removesuffix(".csv"))
@@ -66,6 +64,13 @@ class Curve:
         figure.savefig(buffer, dpi=110, bbox_inches="tight")
         pyplot.close(figure)
         write_bytes(self._folder / PICTURE, buffer.getvalue())
+
+
+def drawn(name: str, rows: Rows) -> list[str]:
+    """The columns that a picture of some rows shows: of validation the shares, or, where it has none, everything."""
+    known = [key for key in (rows[0] if rows else {}) if key not in ("step", "rate", "samples_per_s")]
+    shares = [key for key in known if name == VALIDATION and key.endswith(("top1", "right", "vote"))]
+    return shares or known
 
 
 def _csv(rows: list[dict[str, str]]) -> bytes:
