@@ -5,9 +5,9 @@
 An unknown grid is decided by the energy: scores are log-ratios against "not neighbours", so a grid with more right
 neighbours wins over one with fewer. Long grids are less likely beforehand:
 
-    log p(grid) = - LONG max(N, FEW) |log(rows / cols)| + const
+    log p(grid) = - max(N, FEW) h(log(rows / cols)) + const,    h(x) = LONG x^2, for |x| > 1 LONG (2 |x| - 1)
 
-Few fragments say little about their grid. Many that are hard to measure say little, too, but each adds its noise to
+which hardly tells 3 : 2 from 4 : 3 and goes against strips. Few fragments say little about their grid. Many that are hard to measure say little, too, but each adds its noise to
 the energy: a prior that does not grow with N puts a square picture of a hundred eroded fragments into 2 rows. Where
 seams can be read, a wrong grid breaks so many of them that the prior decides nothing.
 
@@ -33,7 +33,8 @@ from jigsync.sync.engine import MapResult, solve_map
 LADDER: Final = ((0.03, 4), (0.1, 1))
 """(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""
 LONG, FEW = 0.3, 9
-"""Nats a fragment for a picture e times as long as wide, and the least number of fragments that is reckoned with."""
+"""Nats a fragment for a picture e times as long as wide, and the least number of fragments that is reckoned with. A
+hundred eroded fragments have about the same energy in 5 rows as in 10 while the search is short."""
 MARGIN: Final = 0.15
 """Of the grids of a rung, those go on whose energy is within this share of the best one's: little effort leaves a hard
 puzzle's true grid behind a wrong one, but never by much."""
@@ -46,8 +47,8 @@ class _Found(NamedTuple):
     @property
     def worth(self) -> float:
         """Log-probability of the placement and its grid, up to a constant."""
-        n = int((self.result.slots >= 0).sum())
-        return self.result.energy - LONG * max(n, FEW) * abs(math.log(self.grid.rows / self.grid.cols))
+        n, x = int((self.result.slots >= 0).sum()), abs(math.log(self.grid.rows / self.grid.cols))
+        return self.result.energy - LONG * max(n, FEW) * (x * x if x < 1 else 2 * x - 1)
 
 
 class Joint:

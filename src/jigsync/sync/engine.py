@@ -15,7 +15,7 @@ import ctypes
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -53,10 +53,9 @@ LARGE = 150
 """Fragments from which a puzzle is large."""
 REPLICAS, TOP, LOW = 6, 1.6, 0.7
 """Of replica exchange: how many, and the temperatures of the hottest and the coldest, in melting points."""
-TEMPERING = 1.05e5
+TEMPERING = 2.5e5
 """Proposals a fragment. Where growth settles few of SMALL to LARGE fragments this finds more than annealing in the
-same time: squares with 5 pixels of 50 cut off, 10 x 10, upright, 12 validation pictures, mean energy after 1.3 s of
-annealing 458, after 1.9 s of this 469, after 3.4 s 476; the truth has 452."""
+same time (docs/design/engine.md)."""
 UPRIGHT = 2.5
 """Times as many where nothing is turned and there is time for it: such squares, 30 validation pictures, mean energy
 555 and 0.476 of the fragments right in 1.3 s, with so many 559 and 0.501 in 2.9 s."""
@@ -105,7 +104,7 @@ class Effort:
         agree: restarts that must reach the best energy for the search to end before that.
         moves: annealing proposals of a restart.
         neighbourhoods: large-neighbourhood steps of a restart.
-        tempering: proposals of a restart whose growth settled little, if those are to exchange temperatures; then one
+        tempering: proposals of a ladder of replicas, if that is what growths that settle little are left to; then one
             round of restarts is all.
     """
 
@@ -236,7 +235,7 @@ class _Search:
         self.ends: list[tuple[float, Poses]] = []
         self.starts = self.moves = 0
         self.settled = 0.0
-        self.finished, self.tempered = True, False
+        self.finished, self.unsettled = True, False
         self._cancel = ctypes.c_int32(0)
         self._energy = (ctypes.c_double * effort.restarts)(*[-math.inf] * effort.restarts)
         self._moves = (ctypes.c_int64 * effort.restarts)()
@@ -248,32 +247,52 @@ class _Search:
                     pool.submit(self._restart, index, first if index == 0 else None)
                     for index in range(begin, begin + ROUND)
                 ]
-                self._watch(set(jobs))
-                for job in jobs:  # in order of their index, so that ties go to the earlier restart
-                    self._take(*job.result())
-                if self._enough():
+                self._finish(jobs)
+                self.starts += ROUND
+                if self.unsettled and self.finished:
+                    self._climb(pool, min(threads, ROUND))
+                if self.unsettled or self._enough():
                     return
 
+    def _finish(self, jobs: list[Future[tuple[Poses, Report]]]) -> None:
+        self._watch(set(jobs))
+        for job in jobs:  # in order of their index, so that ties go to the earlier restart
+            self._take(*job.result())
+
+    def _climb(self, pool: ThreadPoolExecutor, workers: int) -> None:
+        """Replicas exchange temperatures, begun with the best growth; large neighbourhoods of what they found follow."""
+        ladder = self.problem.ladder((self.seed << 20) + 2**18, self._plan(0), self.best[1])
+        self._watch({pool.submit(ladder.climb, worker, workers) for worker in range(workers)})
+        self._take(*ladder.best())
+        if self.finished:
+            found, finish = self.best[1], [self._plan(index, moves=0, tempering=0, grow=0) for index in range(ROUND)]
+            seeds = [(self.seed << 20) + 2**18 + 1 + index for index in range(ROUND)]
+            self._finish([pool.submit(self.problem.run, *each, found) for each in zip(seeds, finish, strict=True)])
+
     def _restart(self, index: int, first: Poses | None) -> tuple[Poses, Report]:
-        plan = Plan(
-            moves=self.effort.moves,
-            tempering=self.effort.tempering if first is None else 0,
-            replicas=REPLICAS,
-            top=TOP,
-            low=LOW,
-            rounds=self.effort.neighbourhoods,
-            grow=GROWTHS if first is None else 0,
-            melt=int(first is None and index % ROUND == 1 and self.problem.n <= SMALL),
-            noise=0.0 if index % ROUND == 0 else 0.5,
-            hot=HOT_LARGE if self.problem.n > LARGE else HOT,
-            cold=COLD,
-            lns=LNS,
-            seconds=self._seconds_left(),
-            cancel=ctypes.addressof(self._cancel),
-            progress_energy=ctypes.addressof(self._energy) + 8 * index,
-            progress_moves=ctypes.addressof(self._moves) + 8 * index,
-        )
+        plan = self._plan(index) if first is None else self._plan(index, tempering=0, grow=0, melt=0)
         return self.problem.run((self.seed << 20) + index, plan, first)
+
+    def _plan(self, index: int, **other: int) -> Plan:
+        plan = {
+            "moves": self.effort.moves,
+            "tempering": self.effort.tempering,
+            "replicas": REPLICAS,
+            "top": TOP,
+            "low": LOW,
+            "rounds": self.effort.neighbourhoods,
+            "grow": GROWTHS,
+            "melt": int(index % ROUND == 1 and self.problem.n <= SMALL),
+            "noise": 0.0 if index % ROUND == 0 else 0.5,
+            "hot": HOT_LARGE if self.problem.n > LARGE else HOT,
+            "cold": COLD,
+            "lns": LNS,
+            "seconds": self._seconds_left(),
+            "cancel": ctypes.addressof(self._cancel),
+            "progress_energy": ctypes.addressof(self._energy) + 8 * index,
+            "progress_moves": ctypes.addressof(self._moves) + 8 * index,
+        }
+        return Plan(**(plan | other))
 
     def marginals(self, threads: int) -> NDArray[np.float64]:
         """(N,) how sure each fragment's place is: draws at temperature 1 around the best placement and around the
@@ -301,12 +320,13 @@ class _Search:
 
     def _watch(self, jobs: set[Any]) -> None:
         """Waits for a round, reporting progress; an exception here (Ctrl-C) cancels the round first."""
-        total = max(self.effort.restarts * self.effort.moves, ROUND * self.effort.tempering)
+        total = max(self.effort.restarts * self.effort.moves, self.effort.tempering)
         try:
             while jobs:
                 ended, jobs = wait(jobs, timeout=0.1 if self.progress else None, return_when=FIRST_COMPLETED)
-                for job in ended:
-                    self._show(*job.result())
+                for result in (job.result() for job in ended):
+                    if result is not None:
+                        self._show(*result)
                 if self.progress is not None and math.isfinite(max(self._energy)):
                     share = min(1.0, sum(self._moves) / total)
                     if self.progress(max(self._energy), share) is False:
@@ -321,10 +341,9 @@ class _Search:
             self.better(report.energy, *_slots_and_turns(poses))
 
     def _take(self, poses: Poses, report: Report) -> None:
-        self.starts += 1
         self.moves += report.moves
         self.finished &= bool(report.finished)
-        self.tempered |= bool(report.tempered)
+        self.unsettled |= bool(report.unsettled)
         self.ends.append((report.energy, poses))
         if report.energy > self.best[0] + 1e-6:
             self.best, self.settled = (report.energy, poses), report.settled
@@ -335,7 +354,7 @@ class _Search:
         same = sum(energy > self.best[0] - 1e-3 for energy, _ in self.ends)
         doubt = self.problem.n <= SMALL and self.settled < SURE
         needed = self.effort.agree * (2 if doubt else 1)
-        return not self.finished or self.tempered or same >= needed
+        return not self.finished or same >= needed
 
 
 def _slots_and_turns(poses: Poses) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -79,7 +79,7 @@ class Report(ctypes.Structure):
         ("accepted", c_int64),
         ("settled", c_float),
         ("finished", c_int32),
-        ("tempered", c_int32),
+        ("unsettled", c_int32),
     ]
 
 
@@ -106,6 +106,14 @@ def library() -> Any:
     lib.jig_energy.restype = c_double
     lib.jig_run.argtypes = [c_void_p, c_uint64, POINTER(Plan), c_void_p, POINTER(Report)]
     lib.jig_run.restype = c_int32
+    lib.jig_ladder_new.argtypes = [c_void_p, c_uint64, POINTER(Plan), c_void_p]
+    lib.jig_ladder_new.restype = c_void_p
+    lib.jig_ladder_free.argtypes = [c_void_p]
+    lib.jig_ladder_free.restype = None
+    lib.jig_ladder_climb.argtypes = [c_void_p, c_int32, c_int32]
+    lib.jig_ladder_climb.restype = None
+    lib.jig_ladder_best.argtypes = [c_void_p, c_void_p, POINTER(Report)]
+    lib.jig_ladder_best.restype = None
     lib.jig_links.argtypes = [c_void_p, c_void_p, c_void_p]
     lib.jig_links.restype = None
     lib.jig_marginals.argtypes = [

@@ -118,6 +118,10 @@ class CompiledProblem:
             raise JigsyncError(f"Not enough memory to decode {self.n} fragments.")
         return poses, report
 
+    def ladder(self, seed: int, plan: Plan, start: Poses) -> Ladder:
+        """A ladder of replicas that exchange temperatures, the coldest beginning with `start`."""
+        return Ladder(self, seed, plan, start)
+
     def marginals(
         self, seed: int, start: Poses, best: Poses, samples: int, moves: int, seconds: float, cancel: int | None
     ) -> NDArray[np.float64]:
@@ -160,6 +164,29 @@ class CompiledProblem:
             self.handle, seed, FUZZ_KINDS.index(kind), count, temperature, poses.ctypes.data, energies.ctypes.data
         )
         return poses, int(accepted), (float(energies[0]), float(energies[1]), float(energies[2]))
+
+
+class Ladder:
+    """Replicas of one problem that exchange temperatures (ladder.c)."""
+
+    def __init__(self, problem: CompiledProblem, seed: int, plan: Plan, start: Poses) -> None:
+        self._problem, self._lib = problem, library()  # the problem must outlive the ladder
+        poses = np.array(start, dtype=np.int32)
+        self.handle = self._lib.jig_ladder_new(problem.handle, seed % 2**64, ctypes.byref(plan), poses.ctypes.data)
+        if not self.handle:
+            raise JigsyncError(f"Not enough memory to decode {problem.n} fragments.")
+        weakref.finalize(self, self._lib.jig_ladder_free, self.handle)
+
+    def climb(self, worker: int, workers: int) -> None:
+        """Climbs as one of several threads, each with its own number below `workers`; all of them must be running, for
+        they wait for each other. Releases the GIL."""
+        self._lib.jig_ladder_climb(self.handle, worker, workers)
+
+    def best(self) -> tuple[Poses, Report]:
+        """The best placement that any replica saw, and how it ended."""
+        poses, report = np.empty(self._problem.n, dtype=np.int32), Report()
+        self._lib.jig_ladder_best(self.handle, poses.ctypes.data, ctypes.byref(report))
+        return poses, report
 
 
 def _floats(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:

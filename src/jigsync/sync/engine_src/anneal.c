@@ -16,18 +16,17 @@ static int stopped(const Control *c, double best, int64_t moves) {
 
 typedef int (*Move)(State *, float);
 static const Move MOVES[] = {move_turn, move_swap, move_guided, move_cycle, move_segment, move_block, move_component, move_whole};
-enum { MOVE_KINDS = 8, MIX = 256, MOST_REPLICAS = 16 };
+enum { MOVE_KINDS = 8, MIX = 256 };
 
 /* Shares of the move kinds in 256ths. Moves of many cells cost as much as tens of swaps. */
-static void mix_moves(const Problem *p, uint8_t mix[MIX]) {
-    int share[MOVE_KINDS] = {14, 60, 88, 70, 4, 4, 15, 1};
-    if (p->upright) {
-        share[1] += share[0];
-        share[0] = 0;
-    }
+static const int SHARES[MOVE_KINDS] = {14, 60, 88, 70, 4, 4, 15, 1};
+
+static void mix_moves(const Problem *p, const int shares[MOVE_KINDS], uint8_t mix[MIX]) {
     int at = 0;
-    for (int kind = 0; kind < MOVE_KINDS; kind++)
-        for (int i = 0; i < share[kind]; i++) mix[at++] = (uint8_t)kind;
+    for (int kind = 0; kind < MOVE_KINDS; kind++) {
+        int taken = p->upright && kind == 0 ? 1 : kind; /* nothing is turned: exchanges instead */
+        for (int i = 0; i < shares[kind]; i++) mix[at++] = (uint8_t)taken;
+    }
 }
 
 /* `count` proposals at one temperature. */
@@ -39,7 +38,7 @@ static void propose(State *st, const uint8_t mix[MIX], int64_t count, float t) {
 static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1) {
     uint8_t mix[MIX];
     if (st->p->n_free < 1) return 1;
-    mix_moves(st->p, mix);
+    mix_moves(st->p, SHARES, mix);
     int64_t batch = 512, batches = (moves + batch - 1) / batch;
     for (int64_t i = 0; i < batches; i++) {
         float t = t0 * powf(t1 / t0, batches > 1 ? (float)i / (float)(batches - 1) : 1.0f);
@@ -50,71 +49,6 @@ static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1
         if (i % 128 == 127) st->energy = energy_of(st);
     }
     return 1;
-}
-
-/* Replica exchange (Swendsen and Wang 1986; Geyer 1991): `replicas` placements at temperatures t0 > ... > t1, in equal
- * ratios. After every batch of proposals neighbours on the ladder exchange temperatures with probability
- *
- *     min(1, exp((1 / T_i - 1 / T_j) (E_j - E_i)))
- *
- * so that what froze into a poor order melts again while better orders go on below. st takes the coldest place with
- * what it has, the others begin anywhere; st ends with the best placement that any of them saw. `moves` counts the
- * proposals of all; 40 % of them without a better placement are enough. Returns 0 when stopped, -1 when memory ran out. */
-static int temper(State *st, const Control *c, int replicas, int64_t moves, float t0, float t1) {
-    State *at[MOST_REPLICAS]; /* by place on the ladder, hot first */
-    float t[MOST_REPLICAS];
-    uint8_t mix[MIX];
-    int64_t batch = 1024, rounds = moves / (batch * replicas) + 1, since = 0;
-    double best = -1e300;
-    int going = 1;
-    if (st->p->n_free < 2) return 1;
-    mix_moves(st->p, mix);
-    for (int i = 0; i < replicas; i++) {
-        t[i] = t0 * powf(t1 / t0, (float)i / (float)(replicas - 1));
-        at[i] = i == replicas - 1 ? st : state_new(st->p, rng_next(&st->rng));
-        if (!at[i]) {
-            while (i--) state_free(at[i]);
-            return -1;
-        }
-        if (at[i] == st) continue;
-        load_codes(at[i], st->code);
-        scramble(at[i]);
-        restart_from_here(at[i]);
-    }
-    for (int64_t round = 0; going && round < rounds && 5 * (round - since) <= 2 * rounds; round++) {
-        for (int i = 0; i < replicas; i++) {
-            State *now = at[i];
-            if (round % 16 == 0) focus(now);
-            propose(now, mix, batch, t[i]);
-            if (round % 128 == 127) now->energy = energy_of(now);
-            if (now->best_energy > best + 1e-3) {
-                best = now->best_energy;
-                since = round;
-            }
-        }
-        for (int i = (int)(round & 1); i + 1 < replicas; i += 2) {
-            float gain = (float)(at[i]->energy - at[i + 1]->energy) * (1 / t[i + 1] - 1 / t[i]);
-            if (!accepts(st, gain, 1.0f)) continue;
-            State *hot = at[i];
-            at[i] = at[i + 1];
-            at[i + 1] = hot;
-        }
-        st->moves += batch * replicas;
-        if (round % 4 == 3) going = !stopped(c, best, st->moves);
-    }
-    leave(st);
-    for (int i = 0; i < replicas; i++) {
-        State *other = at[i];
-        if (other == st) continue;
-        leave(other);
-        if (other->best_energy > st->best_energy) {
-            st->best_energy = other->best_energy;
-            memcpy(st->best, other->best, (size_t)st->p->ncell * sizeof(int32_t));
-        }
-        st->accepted += other->accepted;
-        state_free(other);
-    }
-    return going;
 }
 
 /* Share of the free cells that are not settled. */
@@ -152,7 +86,7 @@ static int search_neighbourhoods(State *st, Lns *w, const Control *c, int rounds
     const Problem *p = st->p;
     uint8_t mix[MIX];
     if (p->n_free < 2) return 1;
-    mix_moves(p, mix);
+    mix_moves(p, SHARES, mix);
     for (int i = 0; i < rounds; i++) {
         double before = st->energy;
         if (i % 16 == 0) focus(st);

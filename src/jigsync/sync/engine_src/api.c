@@ -30,7 +30,7 @@ typedef struct {
 
 typedef struct {
     int64_t moves;   /* annealing proposals, fewer when the start is settled (remaining_work) */
-    int64_t tempering; /* proposals of all replicas instead, when the start is far from settled; 0: anneal */
+    int64_t tempering; /* proposals of a ladder that a start far from settled is left to; 0: anneal */
     int32_t rounds;  /* large-neighbourhood steps after annealing, likewise */
     int32_t grow;    /* start by the best of so many growths; 0: from the given poses, holes filled in order */
     int32_t melt;    /* forget a growth that is far from settled and anneal from a random placement */
@@ -50,7 +50,7 @@ typedef struct {
     int64_t moves, accepted;
     float settled;    /* share of cells that are surely linked to all their neighbours */
     int32_t finished; /* 0 when the time limit or a cancel ended the run */
-    int32_t tempered; /* replicas exchanged temperatures */
+    int32_t unsettled; /* ended with its start, which is for a ladder */
 } Report;
 
 /* Hash of the sources this library was built from. */
@@ -144,6 +144,12 @@ API double jig_energy(const Problem *p, const int32_t *poses) {
     return energy;
 }
 
+static Control control_of(const Plan *plan) {
+    Control c = {plan->seconds > 0 ? now_seconds() + plan->seconds : 1e300, plan->cancel, plan->progress_energy,
+                 plan->progress_moves};
+    return c;
+}
+
 /* One restart: start, annealing, large-neighbourhood search. Deterministic for (problem, plan,
  * seed, poses) unless stopped. Returns 0 when memory ran out. */
 API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *poses, Report *report) {
@@ -151,8 +157,7 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
     Lns *w = lns_new(p);
     int ok = st && w;
     if (ok) {
-        Control c = {plan->seconds > 0 ? now_seconds() + plan->seconds : 1e300, plan->cancel, plan->progress_energy,
-                     plan->progress_moves};
+        Control c = control_of(plan);
         read_poses(st, poses);
         if (plan->grow) ok = grow_often(st, plan->grow, plan->noise);
         fill_holes(st);
@@ -166,18 +171,14 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
         }
         int64_t moves = (int64_t)(work * (float)plan->moves);
         int rounds = (int)ceilf(work * (float)plan->rounds);
-        report->tempered = work >= 1.0f && plan->tempering > 0;
-        if (ok && report->tempered) {
-            int ended = temper(st, &c, plan->replicas, plan->tempering, plan->top * p->melting, plan->low * p->melting);
-            ok = ended >= 0;
-            report->finished = ended > 0;
-        } else if (ok && moves) {
-            report->finished = anneal(st, &c, moves, plan->hot * p->melting, plan->cold * p->melting);
+        report->unsettled = work >= 1.0f && plan->tempering > 0;
+        if (ok && !report->unsettled) {
+            if (moves) report->finished = anneal(st, &c, moves, plan->hot * p->melting, plan->cold * p->melting);
+            return_to_best(st);
+            slide_whole(st);
+            if (report->finished && rounds)
+                report->finished = search_neighbourhoods(st, w, &c, rounds, plan->lns * p->melting);
         }
-        return_to_best(st);
-        slide_whole(st);
-        if (ok && report->finished && rounds)
-            report->finished = search_neighbourhoods(st, w, &c, rounds, plan->lns * p->melting);
         return_to_best(st);
         write_poses(st, st->best, poses);
         report->energy = st->best_energy;
@@ -188,6 +189,24 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
     lns_free(w);
     state_free(st);
     return ok;
+}
+
+/* A ladder of replicas as the plan says, the coldest with poses; NULL when memory ran out. */
+API Ladder *jig_ladder_new(const Problem *p, uint64_t seed, const Plan *plan, const int32_t *poses) {
+    return ladder_new(p, seed, poses, control_of(plan), plan->replicas, plan->tempering, plan->top * p->melting,
+                      plan->low * p->melting);
+}
+
+API void jig_ladder_free(Ladder *l) { ladder_free(l); }
+
+/* To be called by `workers` threads at once, each with a number of its own below that; all return together. */
+API void jig_ladder_climb(Ladder *l, int32_t worker, int32_t workers) { ladder_climb(l, worker, workers); }
+
+/* The best placement seen, into poses, and how it went. */
+API void jig_ladder_best(Ladder *l, int32_t *poses, Report *report) {
+    report->energy = ladder_best(l, poses);
+    report->moves = l->round * BATCH * l->count;
+    report->finished = l->rounds > 0;
 }
 
 /* Draws around poses, laid over `best`; see sample_marginals. Returns the number of draws, -1 when memory ran out. */
