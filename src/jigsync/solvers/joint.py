@@ -7,9 +7,10 @@ neighbours wins over one with fewer. Long grids are less likely beforehand:
 
     log p(grid) = - max(N, FEW) h(log(rows / cols)) + const,    h(x) = LONG x^2, for |x| > 1 LONG (2 |x| - 1)
 
-which hardly tells 3 : 2 from 4 : 3 and goes against strips. Few fragments say little about their grid. Many that are hard to measure say little, too, but each adds its noise to
-the energy: a prior that does not grow with N puts a square picture of a hundred eroded fragments into 2 rows. Where
-seams can be read, a wrong grid breaks so many of them that the prior decides nothing.
+which hardly tells 3 : 2 from 4 : 3 and goes against strips. Few fragments say little about their grid. Many that are
+hard to measure say little, too, but each adds its noise to the energy: a prior that does not grow with N puts a square
+picture of a hundred eroded fragments into 2 rows. Where seams can be read, a wrong grid breaks so many of them that the
+prior decides nothing.
 
 Factorizations climb a ladder: all of them with little effort, those that come near the best one with more, and the best
 of these with all of it: more effort raises the energies of all grids by much the same.

@@ -260,7 +260,7 @@ class _Search:
             self._take(*job.result())
 
     def _climb(self, pool: ThreadPoolExecutor, workers: int) -> None:
-        """Replicas exchange temperatures, begun with the best growth; large neighbourhoods of what they found follow."""
+        """Replicas exchange temperatures, one begun with the best growth; large neighbourhoods of the best follow."""
         ladder = self.problem.ladder((self.seed << 20) + 2**18, self._plan(0), self.best[1])
         self._watch({pool.submit(ladder.climb, worker, workers) for worker in range(workers)})
         self._take(*ladder.best())
