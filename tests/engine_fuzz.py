@@ -33,9 +33,11 @@ def planted(cells: tuple[tuple[int, int], ...]) -> NDArray[np.float32]:
 
 
 def decode_anything(seed: int) -> None:
-    """A random problem: any shape of grid, holes or fragments too many, strong chains, pins, unary terms."""
+    """A random problem: any shape of grid, holes or fragments too many, strong chains, pins, unary terms; every tenth
+    so large that two threads climb a ladder."""
     rng = np.random.default_rng(seed)
-    grid = Grid(*(int(side) for side in rng.integers(1, 6, 2)))
+    large = seed % 10 == 9
+    grid = Grid(*(int(side) for side in (rng.integers(7, 9, 2) if large else rng.integers(1, 6, 2))))
     n = max(1, grid.size + int(rng.integers(-2, 3)))
     scores = rng.normal(-3, 2, (4 * n, 4 * n)).astype(np.float32)
     scores = (scores + scores.T) / 2
@@ -51,9 +53,10 @@ def decode_anything(seed: int) -> None:
         excluded=[n - 1] if seed % 7 == 0 and n > 2 else (),
         unary_turns=rng.normal(size=(n, 4)) if seed % 3 == 0 else None,
         unary_cells=rng.normal(size=(n, grid.size)) if seed % 4 == 0 else None,
+        unary_poses=rng.normal(size=(n, grid.size, 4)) if large else None,
         seed=seed,
-        effort=0.01,
-        threads=1,
+        effort=0.003 if large else 0.01,
+        threads=2 if large else 1,
     )
     assert found.marginals.shape == (n,)
 

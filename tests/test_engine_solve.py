@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from jigsync.solvers.native import branch_and_bound
 from jigsync.study.planted import Planted, plant, sparsify
 from jigsync.sync import engine
 from jigsync.sync.engine import MapResult, solve_map
+from jigsync.sync.engine_library import Plan
 from jigsync.sync.engine_problem import CompiledProblem, poses_of
 
 
@@ -115,6 +118,33 @@ def test_exchanging_temperatures_finds_more_than_annealing(monkeypatch: pytest.M
     tempered = energies()
     monkeypatch.setattr(engine, "TEMPERING", 0)
     assert tempered > energies() + 5
+
+
+def test_threads_that_climb_one_ladder_see_the_same_placements() -> None:
+    """Exchanges come after all replicas have moved, whoever moves them; a worker alone moves every replica."""
+    planted = hard(5)
+    problem = CompiledProblem(planted.scores, planted.grid)
+    start = poses_of(planted.slots[::-1].copy(), planted.turns)
+    ends = []
+    for workers in (1, 2, 3):
+        ladder = problem.ladder(11, Plan(tempering=400_000, replicas=5, top=1.6, low=0.7), start)
+        with ThreadPoolExecutor(workers) as pool:
+            assert list(pool.map(ladder.climb, range(workers), [workers] * workers)) == [None] * workers
+        poses, report = ladder.best()
+        assert report.finished
+        assert report.energy == pytest.approx(problem.energy(poses), abs=1e-3)
+        assert report.energy > problem.energy(start)
+        ends.append((report.moves, poses.tolist()))
+    assert ends[0] == ends[1] == ends[2]
+
+
+def test_a_ladder_is_left_when_told_to() -> None:
+    planted = hard(5)
+    told = ctypes.c_int32(1)
+    plan = Plan(tempering=10**12, replicas=4, top=1.6, low=0.7, cancel=ctypes.addressof(told))
+    ladder = CompiledProblem(planted.scores, planted.grid).ladder(1, plan, poses_of(planted.slots, planted.turns))
+    ladder.climb(0, 1)
+    assert not ladder.best()[1].finished
 
 
 def test_where_nothing_is_turned_there_is_time_for_more(monkeypatch: pytest.MonkeyPatch) -> None:

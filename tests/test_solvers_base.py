@@ -20,7 +20,9 @@ from jigsync.puzzle import Grid
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Budget, Pin, Progress, SolveRequest, grids_to_try
 from jigsync.solvers.energy import neighbour_slots, placement_energy, score_pairs, sparse_rows, touching_sides
+from jigsync.solvers.joint import _Found
 from jigsync.solvers.table import SideTable, select
+from jigsync.sync.engine import MapResult
 
 PUZZLE = planted(Grid(2, 3), 4)
 FIRST, SECOND = PUZZLE.ids[:2]
@@ -246,3 +248,15 @@ def test_request_defaults_share_no_state() -> None:
     one, other = PUZZLE.request(), PUZZLE.request()
     assert one.pins is not other.pins
     assert isinstance(one, SolveRequest)
+
+
+@pytest.mark.parametrize(
+    ("grid", "nats"),
+    [(Grid(10, 10), 0), (Grid(5, 20), 53.178), (Grid(20, 5), 53.178), (Grid(8, 9), 0.29965), (Grid(1, 5), 5.991)],
+)
+def test_long_grids_are_less_likely_beforehand(grid: Grid, nats: float) -> None:
+    """Quadratic in the logarithm of length over width up to e, linear beyond; as for nine fragments at least."""
+    n = grid.size
+    slots = np.arange(n, dtype=np.int32)
+    result = MapResult(slots, 0 * slots, 1000.0, 1, 1, 0.0, draw=lambda: np.zeros(n))
+    assert 1000 - _Found(result, grid).worth == pytest.approx(nats, rel=1e-3, abs=1e-9)
