@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     int64_t moves;   /* annealing proposals, fewer when the start is settled (remaining_work) */
     int64_t tempering; /* proposals of a ladder that a start far from settled is left to; 0: anneal */
-    int32_t rounds;  /* large-neighbourhood steps after annealing, likewise */
+    int32_t rounds;  /* large-neighbourhood steps after annealing, likewise; without annealing, all of them */
     int32_t grow;    /* start by the best of so many growths; 0: from the given poses, holes filled in order */
     int32_t melt;    /* forget a growth that is far from settled and anneal from a random placement */
     int32_t replicas; /* that exchange temperatures, 2 to 16 */
@@ -170,7 +170,7 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
             restart_from_here(st);
         }
         int64_t moves = (int64_t)(work * (float)plan->moves);
-        int rounds = (int)ceilf(work * (float)plan->rounds);
+        int rounds = plan->moves ? (int)ceilf(work * (float)plan->rounds) : plan->rounds;
         report->unsettled = work >= 1.0f && plan->tempering > 0;
         if (ok && !report->unsettled) {
             if (moves) report->finished = anneal(st, &c, moves, plan->hot * p->melting, plan->cold * p->melting);
