@@ -265,7 +265,8 @@ class _Search:
         self._watch({pool.submit(ladder.climb, worker, workers) for worker in range(workers)})
         self._take(*ladder.best())
         if self.finished:
-            found, finish = self.best[1], [self._plan(index, moves=0, tempering=0, grow=0) for index in range(ROUND)]
+            found, last = self.best[1], {"moves": 0, "tempering": 0, "grow": 0, "progress_moves": 0}
+            finish = [self._plan(index, **last) for index in range(ROUND)]
             seeds = [(self.seed << 20) + 2**18 + 1 + index for index in range(ROUND)]
             self._finish([pool.submit(self.problem.run, *each, found) for each in zip(seeds, finish, strict=True)])
 
