@@ -79,7 +79,7 @@ static void ladder_exchange(Ladder *l) {
     for (int i = (int)(l->round & 1); i + 1 < l->count; i += 2) {
         State *hot = l->at[i], *cold = l->at[i + 1];
         float gain = (float)(hot->energy - cold->energy) * (1 / l->t[i + 1] - 1 / l->t[i]);
-        if (gain < 0.0f && gain <= l->p->log_table[rng_next(&l->rng) >> 52]) continue;
+        if (!metropolis(l->p, &l->rng, gain, 1.0f)) continue;
         l->at[i] = cold;
         l->at[i + 1] = hot;
     }
@@ -91,7 +91,7 @@ static void ladder_exchange(Ladder *l) {
     }
 }
 
-/* Waits for the other workers; whoever comes last does not wait, and exchanges if it is the end of a round. */
+/* The end of a round: whoever comes last exchanges while the others wait. */
 static void ladder_meet(Ladder *l, int workers) {
     int phase = atomic_load(&l->phase);
     if (atomic_fetch_add(&l->waiting, 1) == workers - 1) {

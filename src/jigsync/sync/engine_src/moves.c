@@ -2,9 +2,11 @@
  * proposal was accepted at temperature t. Pinned cells are never touched. */
 
 /* Metropolis: accept a change of the energy to be maximised. */
-static inline int accepts(State *st, float delta, float t) {
-    return delta >= 0.0f || delta > t * st->p->log_table[rng_next(&st->rng) >> 52];
+static inline int metropolis(const Problem *p, Rng *rng, float delta, float t) {
+    return delta >= 0.0f || delta > t * p->log_table[rng_next(rng) >> 52];
 }
+
+static inline int accepts(State *st, float delta, float t) { return metropolis(st->p, &st->rng, delta, t); }
 
 static inline int best_turns(const Problem *p, const float value[4]) {
     if (p->upright) return 0;
