@@ -155,8 +155,23 @@ def test_where_nothing_is_turned_there_is_time_for_more(monkeypatch: pytest.Monk
         moves += [
             solve_map(planted.scores, planted.grid, upright=known, seed=1, effort=0.05).moves for known in (True, False)
         ]
-    assert long[0] > 2 * short[0]
+    assert long[0] > short[0]  # a ladder may end early, so not by how much
     assert long[1] == short[1]
+    turned, upright = (engine.effort_for(64, 0.05, known).tempering for known in (False, True))
+    assert turned == 0.05 * engine.TEMPERING * 64
+    monkeypatch.undo()
+    assert engine.effort_for(64, 0.05, True).tempering == engine.UPRIGHT * upright == engine.UPRIGHT * turned
+
+
+def test_what_follows_a_ladder_grows_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = hard(3)
+    moves = []
+    for step in (engine.FINISH, engine.FINISH / 20):
+        monkeypatch.setattr(engine, "FINISH", step)
+        moves.append(solve_map(planted.scores, planted.grid, seed=1, effort=0.05).moves)
+    ladder = engine.effort_for(64, 0.05).tempering
+    steps = [1 + int(20**k * ladder / 1e5) for k in (0, 1)]
+    assert moves[1] - moves[0] == (steps[1] - steps[0]) * engine.ROUND * 20 * 64
 
 
 @pytest.mark.parametrize("options", [{}, {"missing": 3}, {"extra": 3}])

@@ -29,7 +29,7 @@ from jigsync.learn.export import check_golden, export_run, golden_path  # noqa: 
 from jigsync.learn.loop import LoopOptions, Report, train  # noqa: E402
 from jigsync.learn.matcher import BORDER, TOUCHING, Matcher, placing_losses, side_logits  # noqa: E402
 from jigsync.learn.matcher_data import augmented  # noqa: E402
-from jigsync.learn.mixture import MIXTURE, draw_puzzle, pictures_of  # noqa: E402
+from jigsync.learn.mixture import MIXTURE, draw_puzzle, parse_mixture, pictures_of  # noqa: E402
 from jigsync.measure.matcher import load_matcher  # noqa: E402
 from jigsync.measure.strips import CHANNELS, ROWS  # noqa: E402
 from jigsync.placement import Placed  # noqa: E402
@@ -76,6 +76,15 @@ def test_a_puzzle_is_a_function_of_its_number(images: Path) -> None:
         assert 3 <= min(truth.grid.shape) <= max(truth.grid.shape) <= 5
         seen.append((kind, puzzle.cell, truth.grid.shape))
     assert len(set(seen)) > 6
+
+
+def test_a_kind_says_what_is_cut(images: Path) -> None:
+    pictures = pictures_of([images])
+    for name, cell in (("tenths", 64), ("rims", 50)):
+        for k in range(4):
+            puzzle, truth, kind = draw_puzzle(pictures, parse_mixture(f"{name}=1"), 5, k)
+            assert (kind, puzzle.cell) == (name, cell)
+            assert max(truth.grid.shape) > 3  # of pictures of hundreds of pixels
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:

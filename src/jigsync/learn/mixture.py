@@ -27,12 +27,15 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of puzzle: ranges that its damage is drawn from, uniformly.
+    """A kind of puzzle: ranges that its damage is drawn from, uniformly, and what is cut.
 
     Attributes:
         weight: its share of the mixture, relative.
         shape, erosion, photo: the axes of `Damage`.
         rim: for squares: what is cut from every side, in cells; None cuts along curves.
+        cells: sizes of a cell, px.
+        rows: rows and columns: more puzzles teach more than larger ones.
+        across: cells across the whole picture, of which a puzzle is cut from a window: how much a fragment shows.
     """
 
     weight: float
@@ -40,6 +43,9 @@ class Kind:
     erosion: Range = (0.0, 0.0)
     photo: Range = (0.0, 0.0)
     rim: Range | None = None
+    cells: tuple[int, ...] = (44, 48, 50, 56, 64, 64, 64, 64, 64, 80, 96, 128)
+    rows: tuple[int, ...] = (3, 3, 4, 4, 5)
+    across: Range = (3.0, 10.0)
 
     def damage(self, rng: np.random.Generator) -> Damage:
         """Damage of this kind."""
@@ -55,13 +61,11 @@ MIXTURE: Final[Mapping[str, Kind]] = {
     "mixed": Kind(0.06, (0, 16), (0.0, 0.22), (0.0, 0.25)),
     "light": Kind(0.03, (2, 12), (0.0, 0.08), (0.0, 0.08)),
     "flush": Kind(0.03, rim=(0.0, 0.0)),
+    "tenths": Kind(0.0, (0, 0), (0.14, 0.22), (0.06, 0.14), cells=(64,), rows=(5, 6, 7), across=(8.5, 10.5)),
+    "rims": Kind(0.0, rim=(0.04, 0.12), cells=(50,), rows=(5, 6, 7), across=(8.5, 10.5)),
 }
-"""Mostly what costs along the contour cannot do; a little of the rest, so that it is not forgotten."""
-CELLS: Final = (44, 48, 50, 56, 64, 64, 64, 64, 64, 80, 96, 128)
-ROWS: Final = (3, 3, 4, 4, 5)
-"""Rows and columns: more puzzles teach more than larger ones."""
-ACROSS: Final = (3.0, 10.0)
-"""Cells across the whole picture, of which a puzzle is cut from a window: how much a fragment shows."""
+"""Mostly what costs along the contour cannot do; a little of the rest, so that it is not forgotten. The last two,
+what 10 x 10 puzzles are made of, are for a last stage (`--kinds`)."""
 ENLARGE: Final = 1.45
 """A window is enlarged at most this much, as a 10 x 10 puzzle of 64-pixel cells does a picture of 448 pixels."""
 
@@ -111,9 +115,9 @@ def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: i
     rgb = draw_picture(pictures, rng)
     shorter = min(rgb.shape[:2])
     # Small pictures are cut into small cells: at least 3 x 3 of them.
-    cell = max(min(int(rng.choice(CELLS)), int(ENLARGE * shorter / 3)), 32)
-    pitch = min(max(shorter / rng.uniform(*ACROSS), cell / ENLARGE), shorter / 3)
-    grid = Grid(*(min(int(rng.choice(ROWS)), int(side / pitch + 1e-6)) for side in rgb.shape[:2]))
+    cell = max(min(int(rng.choice(kind.cells)), int(ENLARGE * shorter / 3)), 32)
+    pitch = min(max(shorter / rng.uniform(*kind.across), cell / ENLARGE), shorter / 3)
+    grid = Grid(*(min(int(rng.choice(kind.rows)), int(side / pitch + 1e-6)) for side in rgb.shape[:2]))
     window = draw_window(rgb, [round(pitch * count) for count in grid.shape], rng)
     cut_seed = int(rng.integers(2**62))
     if kind.rim is not None:

@@ -53,9 +53,11 @@ LARGE = 150
 """Fragments from which a puzzle is large."""
 REPLICAS, TOP, LOW = 6, 1.6, 0.7
 """Of replica exchange: how many, and the temperatures of the hottest and the coldest, in melting points."""
-TEMPERING = 2.5e5
+TEMPERING = 2.1e5
 """Proposals a fragment. Where growth settles few of SMALL to LARGE fragments this finds more than annealing in the
 same time (docs/design/engine.md)."""
+FINISH = 1e5
+"""Proposals of a ladder for each large-neighbourhood step that follows it."""
 UPRIGHT = 2.5
 """Times as many where nothing is turned and there is time for it: such squares, 30 validation pictures, mean energy
 555 and 0.476 of the fragments right in 1.3 s, with so many 559 and 0.501 in 2.9 s."""
@@ -265,7 +267,8 @@ class _Search:
         self._watch({pool.submit(ladder.climb, worker, workers) for worker in range(workers)})
         self._take(*ladder.best())
         if self.finished:
-            found, last = self.best[1], {"moves": 0, "tempering": 0, "grow": 0, "progress_moves": 0}
+            rounds = 1 + int(self.effort.tempering / FINISH)
+            found, last = self.best[1], {"moves": 0, "tempering": 0, "grow": 0, "rounds": rounds, "progress_moves": 0}
             finish = [self._plan(index, **last) for index in range(ROUND)]
             seeds = [(self.seed << 20) + 2**18 + 1 + index for index in range(ROUND)]
             self._finish([pool.submit(self.problem.run, *each, found) for each in zip(seeds, finish, strict=True)])
