@@ -29,7 +29,7 @@ def test_the_shipped_weights_are_sealed_small_and_golden() -> None:
         assert card[key] not in ("", "not stated"), key
     session = open_session(path.read_bytes(), SHIPPED, {"format": FORMAT})
     with np.load(path.with_suffix(".golden.npz"), allow_pickle=False) as golden:
-        found = session.run_parts(likeness.OUTPUTS, "views", [golden["views"]])
+        found = session.run_parts(likeness.OUTPUTS, "views", [lambda: golden["views"]])
         for name, codes in zip(likeness.OUTPUTS, found, strict=True):
             np.testing.assert_allclose(codes, golden[name], atol=0.05)
             assert golden[name].std() > 0
@@ -38,10 +38,10 @@ def test_the_shipped_weights_are_sealed_small_and_golden() -> None:
 def test_every_side_faces_east() -> None:
     """What a side shows is what the fragment stored with that side in the east shows there."""
     puzzle = cut(*CUT)[0]
-    views = np.concatenate(list(side_views(puzzle, 64.0)))
+    views = np.concatenate([make() for make in side_views(puzzle, 64.0)])
     assert views.shape == (4 * len(puzzle), 3, SIZE, SIZE)
     for turns in (1, 2, 3):
-        stored = np.concatenate(list(side_views(stored_turned(puzzle, [turns] * len(puzzle)), 64.0)))
+        stored = np.concatenate([make() for make in side_views(stored_turned(puzzle, [turns] * len(puzzle)), 64.0)])
         for fragment in (0, 7):
             was = turned_sides(len(puzzle), fragment, turns)[4 * fragment : 4 * fragment + 4]
             np.testing.assert_allclose(stored[4 * fragment : 4 * fragment + 4], views[was], atol=2 / 128)

@@ -17,6 +17,7 @@ Signs: the side with bearing a faces east after -a turns (canvas bearing = beari
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from jigsync import z4
 from jigsync.errors import ImageError, InputError
+from jigsync.measure.parts import side_by_side, spans
 from jigsync.puzzle import Puzzle
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -135,13 +137,16 @@ def read_contours(puzzle: Puzzle, straight: bool = False) -> Contours:
     alike: dict[tuple[int, int], list[int]] = {}
     for i, pixels in enumerate(puzzle.fragments.pixels):
         alike.setdefault(pixels.shape[:2], []).append(i)
-    for part in (same[k : k + BLOCK] for same in alike.values() for k in range(0, len(same), BLOCK)):
+
+    def read(part: list[int]) -> None:
         # A pixel is moved about as one number, which is several times as fast as four of them.
         packed = np.stack([puzzle.fragments.pixels[i] for i in part]).view(np.uint32)[..., 0]
         for bearing in range(z4.ORDER):
             east = np.rot90(packed, z4.inverse(bearing), axes=(1, 2))
             sides = z4.ORDER * np.array(part) + bearing
             colour[sides], offset[sides], valid[sides] = _read_sides(east, cell, samples, depth, straight)
+
+    side_by_side([partial(read, same[part]) for same in alike.values() for part in spans(len(same), BLOCK)])
     return Contours(cell, colour, offset, valid)
 
 

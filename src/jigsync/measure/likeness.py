@@ -15,8 +15,8 @@ LOOK).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync import z4
+from jigsync.measure.parts import spans
 from jigsync.measure.views import fragment_views, prepared
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
@@ -37,17 +38,21 @@ SHIPPED: Final = "likeness.onnx"
 SIZE: Final = 112
 """Side of a view."""
 OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"left": (None,), "right": (None,), "look": (None,)}
-FRAGMENTS_AT_ONCE: Final = 16
+FRAGMENTS_AT_ONCE: Final = 8
+EAST: Final = [z4.inverse(bearing) for bearing in range(z4.ORDER)]
+"""Turns that make the side of each bearing face east."""
 
 
-def side_views(puzzle: Puzzle, cell: float) -> Iterator[Floats]:
-    """All sides facing east, each with its whole fragment, for the cell pitch in pixels; some fragments at a time.
+def side_views(puzzle: Puzzle, cell: float) -> list[Callable[[], Floats]]:
+    """All sides facing east, each with its whole fragment, for the cell pitch in pixels: calls that make a part each.
 
     Shapes: sides in order 4 i + a, (M, 3, SIZE, SIZE) as the network takes them.
     """
-    east = [z4.inverse(bearing) for bearing in range(z4.ORDER)]
-    for start in range(0, len(puzzle), FRAGMENTS_AT_ONCE):
-        yield prepared(fragment_views(puzzle, cell, SIZE, slice(start, start + FRAGMENTS_AT_ONCE))[:, east])
+    return [partial(_views_of, puzzle, cell, part) for part in spans(len(puzzle), FRAGMENTS_AT_ONCE)]
+
+
+def _views_of(puzzle: Puzzle, cell: float, part: slice) -> Floats:
+    return prepared(fragment_views(puzzle, cell, SIZE, part)[:, EAST])
 
 
 class LikenessModel:

@@ -8,16 +8,18 @@ one after the other, and gives `left` and `right` (S, E) and `none` (S,).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync import z4
 from jigsync.errors import FormatError
+from jigsync.measure.parts import spans
 from jigsync.measure.products import products
 from jigsync.measure.strips import VERSION
 from jigsync.measure.weights import open_session, read_weights
@@ -27,8 +29,7 @@ Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-matcher/2"
 SHIPPED: Final = "matcher.onnx"
 OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"left": (None,), "right": (None,), "none": ()}
-SIDES_AT_ONCE: Final = 400
-"""Of whole fragments."""
+FRAGMENTS_AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,13 @@ class MatcherModel:
 
     def encode(self, strips: Floats) -> Codes:
         """Codes of prepared strips. Shapes: (S, CHANNELS, ROWS) float32."""
-        parts = (strips[start : start + SIDES_AT_ONCE] for start in range(0, len(strips), SIDES_AT_ONCE))
+        return self._encode([strips])
+
+    def _encode(self, ways: Sequence[Floats]) -> Codes:
+        """Codes of several batches of as many whole fragments, one after the other."""
+        fragments = len(ways[0]) // z4.ORDER
+        sides = [slice(z4.ORDER * part.start, z4.ORDER * part.stop) for part in spans(fragments, FRAGMENTS_AT_ONCE)]
+        parts = [partial(np.ascontiguousarray, way[part]) for way in ways for part in sides]
         left, right, none = self._session.run_parts(OUTPUTS, "strips", parts)
         if left.shape != right.shape:
             raise FormatError(
@@ -78,10 +85,10 @@ class MatcherModel:
 
         Shapes: (S, CHANNELS, ROWS) float32 -> left, right (S, 2 E).
         """
-        plain, mirrored = self.encode(strips), self.encode(np.ascontiguousarray(strips[..., ::-1]))
-        left = np.concatenate([plain.left, mirrored.left], axis=1) * np.float32(0.5)
-        right = np.concatenate([plain.right, mirrored.right], axis=1)
-        return Codes(left, right, (plain.none + mirrored.none) * np.float32(0.5))
+        codes, sides = self._encode([strips, strips[..., ::-1]]), len(strips)
+        left = np.concatenate([codes.left[:sides], codes.left[sides:]], axis=1) * np.float32(0.5)
+        right = np.concatenate([codes.right[:sides], codes.right[sides:]], axis=1)
+        return Codes(left, right, (codes.none[:sides] + codes.none[sides:]) * np.float32(0.5))
 
 
 def weights_sha256(weights: Path | None) -> str:

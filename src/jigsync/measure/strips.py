@@ -16,6 +16,7 @@ Shapes: strips are (4N, CHANNELS, ROWS) uint8, sides in order 4 i + a. `prepared
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import cv2
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from jigsync import z4
 from jigsync.measure.contour import OPAQUE
+from jigsync.measure.parts import side_by_side, spans
 from jigsync.puzzle import Pixels, Puzzle
 
 VERSION: Final = "jigsync-strips/1"
@@ -43,7 +45,7 @@ FRAME: Final = slice(4 * DEPTHS, 4 * DEPTHS + OCCUPANCY)
 OFFSET: Final = 4 * DEPTHS + OCCUPANCY
 VALID: Final = OFFSET + 1
 CHANNELS: Final = VALID + 1
-BLOCK: Final = 64
+BLOCK: Final = 32
 """Fragments read at once."""
 
 _HALF: Final = CELL // 2 + OUTSIDE
@@ -54,8 +56,9 @@ def read_strips(puzzle: Puzzle, cell: float) -> NDArray[np.uint8]:
     """All sides of all fragments, for the cell pitch in pixels. Shapes: -> (4N, CHANNELS, ROWS) uint8."""
     n = len(puzzle)
     out = np.empty((n, z4.ORDER, CHANNELS, ROWS), dtype=np.uint8)
-    for start in range(0, n, BLOCK):
-        part = puzzle.fragments.pixels[start : start + BLOCK]
+
+    def read(block: slice) -> None:
+        part = puzzle.fragments.pixels[block]
         frames = np.zeros((len(part), _SIDE, _SIDE, 4), dtype=np.uint8)
         for frame, pixels in zip(frames, part, strict=True):
             _scale_into(frame, pixels, cell)
@@ -63,7 +66,9 @@ def read_strips(puzzle: Puzzle, cell: float) -> NDArray[np.uint8]:
             east = np.rot90(frames, z4.inverse(bearing), axes=(1, 2))
             top, left = _HALF - ROWS // 2, _HALF - CELL // 2
             region = np.ascontiguousarray(east[:, top : top + ROWS, left:])
-            _read(region, out[start : start + len(part), bearing])
+            _read(region, out[block, bearing])
+
+    side_by_side([partial(read, block) for block in spans(n, BLOCK)])
     return out.reshape(z4.ORDER * n, CHANNELS, ROWS)
 
 

@@ -9,7 +9,7 @@ the centre of the cell if that view is upright, `features` (M, F). S is FRAGMENT
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from scipy.special import log_softmax
 
 from jigsync import z4
 from jigsync.measure.measurements import UnaryCells
+from jigsync.measure.parts import spans
 from jigsync.measure.views import VERSION, Views, fragment_views, picture_views, prepared
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
@@ -45,7 +46,7 @@ class UnaryModel:
     def run(self, names: list[str], views: Views) -> list[Floats]:
         """The named outputs, for all views. Shapes: (..., S, S, 3) uint8 -> (M, ...) each."""
         flat = views.reshape(-1, *views.shape[-3:])
-        parts = (prepared(flat[start : start + VIEWS_AT_ONCE]) for start in range(0, len(flat), VIEWS_AT_ONCE))
+        parts = [partial(prepared, flat[part]) for part in spans(len(flat), VIEWS_AT_ONCE)]
         return self._session.run_parts({name: OUTPUTS[name] for name in names}, "views", parts)
 
     def score(self, views: Views) -> tuple[Floats, Floats]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ from jigsync.errors import FormatError, InputError, JigsyncError
 from jigsync.io.files import read_bytes, read_json
 from jigsync.io.schema import Node
 from jigsync.measure.onnx_check import check_model
+from jigsync.measure.parts import side_by_side
 
 Floats = NDArray[np.float32]
 
@@ -28,7 +29,6 @@ LIMIT: Final = 64 * 2**20
 """Largest file of weights that is read, in bytes."""
 MEMORY: Final = 2 << 30
 """Bytes that all models of a process may take together, beyond what is given to them."""
-THREADS: Final = 2
 
 
 def weights_path(shipped: str, weights: Path | None) -> Path:
@@ -84,12 +84,18 @@ class Session:
         return answers
 
     def run_parts(
-        self, wanted: Mapping[str, tuple[int | None, ...]], given: str, parts: Iterable[Floats]
+        self, wanted: Mapping[str, tuple[int | None, ...]], given: str, parts: Sequence[Callable[[], Floats]]
     ) -> list[Floats]:
-        """The outputs for all parts of an input, joined; shapes are those of one row, and the same for every part."""
-        answers = [
-            self.run({output: (len(part), *shape) for output, shape in wanted.items()}, {given: part}) for part in parts
-        ]
+        """The outputs for all parts of an input, joined; shapes are those of one row, and the same for every part.
+
+        Parts are made and run side by side.
+        """
+
+        def answer(make: Callable[[], Floats]) -> list[Floats]:
+            part = make()
+            return self.run({output: (len(part), *shape) for output, shape in wanted.items()}, {given: part})
+
+        answers = side_by_side([partial(answer, make) for make in parts])
         try:
             return [np.concatenate(column) for column in zip(*answers, strict=True)]
         except ValueError as error:
@@ -115,10 +121,8 @@ def open_session(data: bytes, name: str, metadata: Mapping[str, str]) -> Session
     except ImportError as error:
         raise JigsyncError(f"onnxruntime, which runs the trained models, cannot be imported: {error}.") from None
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
+    options.intra_op_num_threads = 1  # parts are run side by side instead, see `measure.parts`
     options.log_severity_level = 3
-    # Threads that wait by spinning take the cores from the workers of an evaluation, which are many.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.load_model_format", "ONNX")  # the other one is not checked above
     options.add_session_config_entry("session.use_env_allocators", "1")
     try:
