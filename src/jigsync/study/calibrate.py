@@ -52,11 +52,13 @@ LEARNED_KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
         SquareOptions(50, Grid(7, 9), erode=2),
         SquareOptions(50, Grid(7, 9), erode=5),
         SquareOptions(64, Grid(6, 6), erode=3),
+        SquareOptions(50, Grid(10, 10), erode=5),
     ],
     "damaged": [
         *KINDS["damaged"],
         *(CutOptions(Grid(7, 7), 64, SEVERITIES[name]) for name in ("medium", "heavy", "severe", "eroded")),
         *(CutOptions(Grid(3, 3), damage=SEVERITIES[name]) for name in ("severe", "eroded")),
+        CutOptions(Grid(10, 10), 64, SEVERITIES["eroded"]),
     ],
 }
 """The same for the trained matcher, which is for what is worn: also for many and for few fragments."""
