@@ -153,9 +153,9 @@ def test_where_nothing_is_turned_there_is_time_for_more(monkeypatch: pytest.Monk
     for moves, times in ((long, engine.UPRIGHT), (short, 1)):
         monkeypatch.setattr(engine, "UPRIGHT", times)
         moves += [
-            solve_map(planted.scores, planted.grid, upright=known, seed=1, effort=0.05).moves for known in (True, False)
+            solve_map(planted.scores, planted.grid, upright=known, seed=1, effort=0.02).moves for known in (True, False)
         ]
-    assert long[0] > short[0]  # a ladder may end early, so not by how much
+    assert long[0] > 2 * short[0]  # longer ladders may end early, once they find nothing better
     assert long[1] == short[1]
     turned, upright = (engine.effort_for(64, 0.05, known).tempering for known in (False, True))
     assert turned == 0.05 * engine.TEMPERING * 64
