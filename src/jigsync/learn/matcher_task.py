@@ -31,8 +31,11 @@ VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {
     "medium": (3, CutOptions(Grid(7, 7), 64, SEVERITIES["medium"])),
     "gap2": (12, SquareOptions(50, Grid(7, 8), erode=2)),
     "gap5": (24, SquareOptions(50, Grid(7, 8), erode=5)),
+    "eroded 10x10": (6, CutOptions(Grid(10, 10), 64, SEVERITIES["eroded"])),
+    "gap5 10x10": (6, SquareOptions(50, Grid(10, 10), erode=5)),
 }
-"""name -> how many puzzles, and of which kind: most of those that a few tell little about."""
+"""name -> how many puzzles, and of which kind: most of those that a few tell little about. A run on what large puzzles
+are made of (`tenths`, `rims`) gets better at those alone, so they are among what says which step is best."""
 
 
 @dataclass(frozen=True)
