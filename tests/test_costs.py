@@ -7,7 +7,7 @@ import pytest
 from sides import cut, made_up, partners
 
 from jigsync.measure.contour import Contours, read_contours
-from jigsync.measure.costs import Cost, Gradients, Prediction, SeamBand, to_lab
+from jigsync.measure.costs import Cost, Gradients, Plane, Prediction, SeamBand, to_lab
 
 GREY = 1 / 255
 DUMMIES = [
@@ -78,9 +78,43 @@ def test_the_seam_band_compares_pixels_at_equal_distance_from_the_seam(depth: in
         assert rows[s, t] == pytest.approx(slow_seam(contours.colour, s, t, used), rel=1e-4, abs=1e-3)
 
 
-@pytest.mark.parametrize("make", [Gradients, Prediction, SeamBand])
+def slow_line(contours: Contours, s: int, y: np.ndarray) -> np.ndarray:
+    """Colours of a side at its cell's side, by a plane through the valid rows. Shapes: y (K,) -> (K, 3)."""
+    _, samples, depth, _ = contours.colour.shape
+    rows = [(k, d) for k in range(samples) for d in range(depth) if contours.valid[s, k]]
+    at = [(1, (k + 0.5) / samples - 0.5, (d + 0.5) / contours.cell - contours.offset[s, k]) for k, d in rows]
+    colours = 255 * np.array([contours.colour[s, k, d] for k, d in rows], dtype=np.float64)
+    plane = np.linalg.lstsq(np.array(at), colours, rcond=None)[0]
+    return np.stack([np.ones_like(y), y], axis=1) @ plane[:2]
+
+
+def test_planes_meet_at_the_cells_side() -> None:
+    contours = made_up(seed=4)
+    rows = all_rows(Plane(contours), contours)
+    y = (np.arange(500) + 0.5) / 500 - 0.5
+    for s, t in np.ndindex(rows.shape):
+        apart = slow_line(contours, s, y) - slow_line(contours, t, y)[::-1]
+        assert rows[s, t] == pytest.approx(np.square(apart).sum(axis=1).mean(), rel=2e-3)
+
+
+def test_planes_tell_shades_across_a_gap_to_a_fraction_of_a_grey_level() -> None:
+    """A slope of one grey level a cell under noise of one level: the next cell is told from the one after it."""
+    rng, cell = np.random.default_rng(1), 50
+    inwards = 5.5 + np.arange(10)
+    x = np.array([[cell * k + cell - inwards] * 2 + [cell * k + inwards] * 2 for k in range(12)]).reshape(48, 1, 10)
+    shade = np.round(120 + x / cell + rng.normal(0, 1, (48, 40, 10)))
+    colour = np.repeat(shade[..., None], 3, axis=3).astype(np.float32) / 255
+    contours = Contours(cell, colour, np.full((48, 40), -0.1, np.float32), np.ones((48, 40), bool))
+    rows = all_rows(Plane(contours), contours)
+    touching = [rows[4 * k, 4 * k + 6] for k in range(11)]
+    next_but_one = [rows[4 * k, 4 * k + 10] for k in range(10)]
+    assert np.median(touching) < 0.3
+    assert np.median(next_but_one) > 2
+
+
+@pytest.mark.parametrize("make", [Gradients, Plane, Prediction, SeamBand])
 def test_costs_are_symmetric_positive_and_the_same_block_by_block(
-    make: type[Gradients] | type[Prediction] | type[SeamBand],
+    make: type[Gradients] | type[Plane] | type[Prediction] | type[SeamBand],
 ) -> None:
     contours = made_up(fragments=5, seed=9)
     cost = make(contours)
@@ -105,7 +139,7 @@ def test_plain_sides_agree_up_to_the_noise_and_no_further() -> None:
     colour[1, 3] -= 1 / 255  # one grey level off in one row: as good as equal
     valid = np.ones(colour.shape[:2], dtype=bool)
     contours = Contours(20.0, colour, np.zeros(valid.shape, dtype=np.float32), valid)
-    for cost in (Gradients(contours), Prediction(contours), SeamBand(contours)):
+    for cost in (Gradients(contours), Plane(contours), Prediction(contours), SeamBand(contours)):
         rows = all_rows(cost, contours)
         assert np.isfinite(rows).all()
         for group in ([0, 6], [2, 3], [4, 5, 7]):

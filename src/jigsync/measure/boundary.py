@@ -8,7 +8,7 @@ from typing import Final
 
 from jigsync.measure.calibration import Calibration, shipped
 from jigsync.measure.contour import Contours, read_contours
-from jigsync.measure.costs import Cost, Gradients, Prediction, SeamBand
+from jigsync.measure.costs import Cost, Gradients, Plane, Prediction, SeamBand
 from jigsync.measure.measurements import Measurements
 from jigsync.measure.probabilities import calibrated
 from jigsync.measure.worn import NAMES as WORN
@@ -41,6 +41,8 @@ def make_costs(contours: Contours, names: Sequence[str]) -> list[Cost]:
         made["mgc"] = Gradients(contours)
     if "prediction" in names:
         made["prediction"] = Prediction(contours)
+    if "plane" in names:
+        made["plane"] = Plane(contours)
     if "seam" in names:
         made["seam"] = SeamBand(contours)
     if "rim" in names:

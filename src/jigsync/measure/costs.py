@@ -1,4 +1,4 @@
-"""Costs of two sides touching, compared as a whole: Lab seam band, Mahalanobis gradient compatibility (MGC).
+"""Costs of two sides touching, compared as a whole: Lab seam band, Mahalanobis gradient compatibility (MGC), planes.
 
 A cost is asked for row by row: `cost.rows(block)` gives the cost of the block's sides against all 4N sides, low for
 sides that belong together. Every cost expands into matrix products, so that a block is a few BLAS calls, a dense
@@ -23,6 +23,10 @@ from jigsync.measure.products import products
 Matrix = NDArray[np.float32]
 CHUNK: Final = 1 << 14
 """Pairs of sides that are compared at once, where it goes colour by colour: 64 kB an array stays in the cache."""
+
+
+RIDGE: Final = 1e-6
+"""What keeps a plane through too few pixels from tilting, against the mean square distance in cells."""
 
 
 class Cost(Protocol):
@@ -142,6 +146,55 @@ class Prediction:
                 np.subtract(self._other[k], own[k], out=distance)
                 total += np.abs(distance, out=distance)
         return np.asarray(out / np.float32(colours / 2))
+
+
+class Plane:
+    """How far apart two sides are where they meet, by a plane through each side's band of colours.
+
+    Over the valid rows y of a side, in cells from its middle, and x cells inwards from the cell's straight side, by
+    least squares,
+
+        colour_s(y, x) ~ v_s + m_s y + k_s x,      cost = |v_s - v_t|^2 + |m_s + m_t|^2 / 12
+
+    which is the mean square distance of the two lines along the seam, x = 0, once the other side's rows run the other
+    way. A few pixels beside a gap tell little of a backdrop that shades off slowly; hundreds of them tell its colour
+    across the gap to a fraction of a grey level.
+    """
+
+    noise = 0.1
+    """Squared grey levels: a third of a level."""
+
+    def __init__(self, contours: Contours) -> None:
+        sides, samples, depth = contours.colour.shape[:3]
+        step = 1 / contours.cell
+        row = contours.valid.astype(np.float64)
+        count = np.maximum(row.sum(axis=1, keepdims=True), 1)
+        y = np.broadcast_to((np.arange(samples) + 0.5) / samples - 0.5, row.shape)
+        first = 0.5 * step - contours.offset
+        inwards = np.arange(depth) * step
+        colour = 255 * _centred(contours.colour)
+        total = colour.sum(axis=2, dtype=np.float64)
+        moment = first[..., None] * total + np.einsum("d,sydc->syc", inwards, colour)
+        # Sums over rows and depth of 1, y, x and their products, then of those and the colours.
+        away = depth * first + inwards.sum()
+        square = depth * first**2 + 2 * first * inwards.sum() + np.square(inwards).sum()
+        entries = {(0, 0): depth + 0 * y, (0, 1): depth * y, (0, 2): away, (1, 1): depth * y**2, (1, 2): y * away}
+        normal = np.zeros((sides, 3, 3))
+        for (i, j), each in {**entries, (2, 2): square}.items():
+            normal[:, i, j] = normal[:, j, i] = (row * each).sum(axis=1)
+        known = np.stack([np.einsum("sy,syc->sc", row, part) for part in (total, y[..., None] * total, moment)], axis=1)
+        ridge = RIDGE * depth * count[..., None] * np.eye(3)  # a side of one row has no slope
+        level, slope, _ = np.moveaxis(np.linalg.solve(normal + ridge * [0, 1, 1], known), 1, 0)
+        # In float64: it is six numbers a side, and of squares up to 255^2 a hundredth is wanted.
+        self._east = np.concatenate([level, slope / np.sqrt(12)], axis=1)
+        self._west = np.concatenate([level, -slope / np.sqrt(12)], axis=1)
+        self._square = np.square(self._east).sum(axis=1)
+
+    def rows(self, block: slice) -> Matrix:
+        """Shapes: B sides -> (B, 4N), in squared grey levels."""
+        cross = products(self._east[block], self._west)
+        square = self._square[block, None] + self._square[None] - 2 * cross
+        return np.asarray(np.maximum(square, 0), dtype=np.float32)
 
 
 def _centred(colour: NDArray[np.float32]) -> NDArray[np.float32]:

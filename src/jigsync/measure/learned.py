@@ -48,7 +48,7 @@ COST: Final = "matcher"
 MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "learned": {
         "flush": boundary.MEASURERS["boundary"]["flush"],
-        "gapped": (*boundary.MEASURERS["boundary"]["gapped"], COST),
+        "gapped": (*boundary.MEASURERS["boundary"]["gapped"], "plane", COST),
         "damaged": (*boundary.MEASURERS["boundary"]["damaged"], COST),
     },
     "matcher": {"flush": boundary.MEASURERS["boundary"]["flush"], "gapped": (COST,), "damaged": (COST,)},
