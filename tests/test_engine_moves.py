@@ -62,7 +62,7 @@ def test_moves_do_move(kind: str) -> None:
     case = case_of("3x4")
     problem = case.compiled()
     # Only a grown placement has components of sure links.
-    start = problem.run(1, Plan(grow=2))[0] if kind == "component" else np.arange(0, 48, 4, dtype=np.int32)
+    start = problem.run(1, Plan(grow=2))[0] if kind in ("component", "grain") else np.arange(0, 48, 4, dtype=np.int32)
     poses, _, _ = problem.fuzz(3, kind, 200, 60.0, start)
     assert (poses != start).any()
 

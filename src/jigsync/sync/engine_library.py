@@ -15,7 +15,7 @@ from jigsync.sync import build
 
 MOVE_KINDS = ("turn", "swap", "guided", "cycle", "segment", "block", "component", "whole")
 """Order of MOVES in anneal.c; the fuzz entry takes these and then the three of lns.c and the sampler's."""
-FUZZ_KINDS = (*MOVE_KINDS, "assignment", "refill", "regrow", "sample")
+FUZZ_KINDS = (*MOVE_KINDS, "assignment", "refill", "regrow", "sample", "grain")
 
 
 TOP = 32

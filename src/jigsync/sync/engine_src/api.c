@@ -232,7 +232,7 @@ API int32_t jig_assign(const float *value, int32_t rows, int32_t cols, int32_t *
 }
 
 /* For tests: `count` proposals of one kind at temperature t from poses, which are replaced by where it ends.
- * kind: the order of MOVES, then assignment, refill, regrow, sample. energies: incremental, from scratch, best kept. */
+ * kind: the order of MOVES, then assignment, refill, regrow, sample, grain. energies: incremental, from scratch, best kept. */
 API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t count, float t, int32_t *poses,
                      double *energies) {
     State *st = state_new(p, seed);
@@ -241,12 +241,14 @@ API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t coun
         read_poses(st, poses);
         fill_holes(st);
         restart_from_here(st);
+        st->settling = kind > MOVE_KINDS + 3 ? 2 * PART : 0;
         for (int64_t i = 0; i < count; i++) {
             if (kind < MOVE_KINDS) st->accepted += MOVES[kind](st, t);
             else if (kind == MOVE_KINDS) st->accepted += lns_assignment(st, w, 3 + rng_below(&st->rng, 30), t);
             else if (kind == MOVE_KINDS + 1) lns_refill(st, w, 4, t);
             else if (kind == MOVE_KINDS + 2) lns_regrow(st, w, t);
-            else sample_step(st, t);
+            else if (kind == MOVE_KINDS + 3) sample_step(st, t);
+            else st->accepted += move_component(st, t);
         }
         energies[0] = st->energy;
         energies[1] = energy_of(st);

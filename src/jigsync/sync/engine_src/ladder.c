@@ -18,7 +18,7 @@ __declspec(dllimport) int __stdcall SwitchToThread(void);
 #define yield_thread() sched_yield()
 #endif
 
-enum { MOST_REPLICAS = 16, BATCH = 1024, SPINS = 2000 };
+enum { MOST_REPLICAS = 16, BATCH = 1024, SPINS = 2000, SETTLING = 5000 };
 
 /* Regions move more often than in annealing, the whole grid never: it was not accepted once in a hundred thousand. */
 static const int LADDER_SHARES[MOVE_KINDS] = {10, 56, 84, 68, 4, 4, 30, 0};
@@ -61,6 +61,7 @@ static Ladder *ladder_new(const Problem *p, uint64_t seed, const int32_t *poses,
             return NULL;
         }
         l->at[l->count] = st;
+        st->settling = SETTLING;
         l->t[l->count] = t0 * powf(t1 / t0, (float)l->count / (float)(replicas - 1));
         read_poses(st, poses);
         if (l->count < replicas - 1) scramble(st);

@@ -19,6 +19,9 @@ static inline int adjacent(const Problem *p, int a, int b) {
     return d == 1 || d == p->stride;
 }
 
+/* Metropolis the other way round: what a change must gain at least, drawn before it is looked at. */
+static inline float least_gain(State *st, float t) { return t * st->p->log_table[rng_next(&st->rng) >> 52]; }
+
 /* Applies, then keeps or reverts, a permutation of cells. */
 static int propose_changes(State *st, const Change *change, int count, float t) {
     leave(st);

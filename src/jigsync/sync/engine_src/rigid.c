@@ -142,6 +142,83 @@ static int component(State *st, int start, float least, int most) {
     return count;
 }
 
+enum { GRAIN = 5, PART = 250 }; /* cells of a component that is a grain; proposals of a part of settling */
+
+/* What st->set gains by moving: the seams and poses it will have less those it has. Seams towards what comes back into
+ * the cells it leaves are not counted. Returns 0 when some of it would leave the grid. */
+static int gain_of_moving(State *st, int count, const Motion *m, float *gain) {
+    const Problem *p = st->p;
+    int32_t *in_set = st->queue;
+    int tag = ++st->mark;
+    for (int i = 0; i < count; i++) {
+        int to = move_cell(p, m, st->set[i]);
+        if (to < 0) return 0;
+        st->image[i] = to;
+        st->stamp[to] = tag;
+        in_set[st->set[i]] = tag;
+    }
+    *gain = 0.0f;
+    for (int i = 0; i < count; i++) {
+        int cell = st->set[i], to = st->image[i], code = turned_code(st->code[cell], m->turns);
+        *gain += unary(p, to, code) - unary(p, cell, st->code[cell]);
+        for (int b = 0; b < 4; b++) {
+            int from = cell + p->offset[b], beside = to + p->offset[b];
+            if (in_set[from] != tag) *gain -= edge(st, cell, b);
+            if (st->stamp[beside] != tag && in_set[beside] != tag)
+                *gain += score(p, side_facing(code, b), st->face[4 * (int64_t)beside + ((b + 2) & 3)]);
+        }
+    }
+    return 1;
+}
+
+/* Proposals of single fragments at temperature t that begin in and beside the cells of st->undo. */
+static void settle(State *st, int changes, float t, double wanted) {
+    const Problem *p = st->p;
+    st->mark++;
+    st->n_active = 0;
+    for (int i = 0; i < changes; i++)
+        for (int b = -1; b < 4; b++) {
+            int cell = st->undo[i].cell + (b < 0 ? 0 : p->offset[b]);
+            if (p->cell_slot[cell] < 0 || st->stamp[cell] == st->mark || p->pinned_at[cell] >= 0) continue;
+            st->stamp[cell] = st->mark;
+            st->active[st->n_active++] = cell;
+        }
+    for (int left = st->settling / PART; left > 0 && st->energy < wanted; left--) {
+        double was = st->energy;
+        for (int i = 0; i < PART; i++) {
+            int kind = (int)(rng_next(&st->rng) >> 60);
+            if (kind < 1) move_turn(st, t);
+            else if (kind < 5) move_swap(st, t);
+            else if (kind < 12) move_guided(st, t);
+            else move_cycle(st, t);
+        }
+        /* What is won back becomes less and less: too little now is too little in the end. */
+        if ((st->energy - was) * (left - 1) < wanted - st->energy) break;
+    }
+    focus(st);
+}
+
+/* A grain moves. Where it fits better itself, those that it displaces are given time to find places before it is
+ * decided: at once they lose what their old neighbours were to them, and no grain would ever move. */
+static int move_grain(State *st, int count, const Motion *m, float t) {
+    float least = least_gain(st, t), gain;
+    if (!gain_of_moving(st, count, m, &gain)) return propose_rigid(st, count, m, t);
+    if (gain < least) return 0; /* what it displaces hardly ever gains */
+    int changes = rigid_changes(st, count, m);
+    if (!changes) return 0;
+    double before = st->energy;
+    leave(st);
+    memcpy(st->backup, st->code, (size_t)st->p->ncell * sizeof(int32_t));
+    st->energy += apply_changes(st, st->change, changes);
+    arrive(st);
+    if (st->energy < before + least) settle(st, changes, t, before + least);
+    if (st->energy >= before + least) return 1;
+    leave(st);
+    load_codes(st, st->backup);
+    st->energy = before;
+    return 0;
+}
+
 /* A component moves so that one of its outer sides touches a likely partner. */
 static int move_component(State *st, float t) {
     static const float LEAST[8] = {-3.0f, -2.0f, -1.4f, -1.0f, -0.7f, -0.4f, -0.2f, -0.1f};
@@ -167,7 +244,7 @@ static int move_component(State *st, float t) {
         int turns = (turns_to_face(s, faces + 2) - st->code[cell]) & 3;
         if ((p->upright && turns) || (to == cell && !turns)) continue;
         Motion m = {p->cell_row[cell], p->cell_col[cell], p->cell_row[to], p->cell_col[to], turns};
-        return propose_rigid(st, count, &m, t);
+        return st->settling && count >= GRAIN && !p->full ? move_grain(st, count, &m, t) : propose_rigid(st, count, &m, t);
     }
     return 0;
 }

@@ -13,6 +13,7 @@ static void state_free(State *st) {
     free(st->change);
     free(st->undo);
     free(st->queue);
+    free(st->backup);
     free(st->active);
     free(st);
 }
@@ -39,9 +40,10 @@ static State *state_new(const Problem *p, uint64_t seed) {
     st->change = zeros(p->ncell, sizeof(Change));
     st->undo = zeros(p->ncell, sizeof(Change));
     st->queue = zeros(p->ncell, sizeof(int32_t));
+    st->backup = zeros(p->ncell, sizeof(int32_t));
     st->active = zeros(p->slots, sizeof(int32_t));
     if (!st->code || !st->face || !st->cell_of || !st->pool || !st->best || !st->stamp || !st->set || !st->image ||
-        !st->change || !st->undo || !st->queue || !st->active) {
+        !st->change || !st->undo || !st->queue || !st->backup || !st->active) {
         state_free(st);
         return NULL;
     }

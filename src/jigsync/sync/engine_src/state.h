@@ -28,7 +28,8 @@ typedef struct {
     int32_t mark;
     int32_t *set, *image; /* (ncell) cells */
     Change *change, *undo;
-    int32_t *queue; /* (ncell) */
+    int32_t *queue, *backup; /* (ncell) */
+    int settling; /* proposals that what a grain displaced has to find places; 0: grains move as anything does */
 
     int64_t moves, accepted;
 } State;
