@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +56,31 @@ def test_moves_keep_energy_and_constraints(name: str, kind: str) -> None:
         assert all(poses[f] == -1 for f in case.excluded)
         if case.upright:
             assert not (poses[poses >= 0] & 3).any()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"grid": Grid(8, 9), "border": True, "unary": True},
+        {"grid": Grid(7, 8), "extra": 5, "border": True},
+        {"grid": Grid(7, 8), "missing": 4},
+        {"grid": Grid(8, 8), "upright": True, "border": True},
+    ],
+    ids=["border", "pool", "holes", "upright"],
+)
+def test_a_grain_that_moves_in_vain_leaves_everything_as_it_was(asked: dict[str, Any]) -> None:
+    """Begun with the halves of a placement exchanged, whose grains gain by moving while what they displace loses."""
+    case = make_case("grains", seed=3, **asked)
+    problem, cols = case.compiled(), case.planted.grid.cols
+    grown, _ = problem.run(1, Plan(grow=2))
+    rows, at, turns = grown // (4 * cols), grown // 4 % cols, grown % 4
+    start = np.where(grown < 0, -1, 4 * (rows * cols + (at + cols // 2) % cols) + turns).astype(np.int32)
+    poses, _, (incremental, scratch, best) = problem.fuzz(7, "grain", 600, 1.0, start)
+    assert scratch == pytest.approx(case.energy(poses), abs=2e-3)
+    assert incremental == pytest.approx(scratch, abs=2e-2)
+    assert best >= scratch - 2e-2
+    slots = poses[poses >= 0] >> 2
+    assert len(set(slots)) == len(slots) == min(case.planted.grid.size, case.planted.scores.n)
 
 
 @pytest.mark.parametrize("kind", FUZZ_KINDS)
