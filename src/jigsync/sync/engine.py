@@ -53,7 +53,7 @@ LARGE = 150
 """Fragments from which a puzzle is large."""
 REPLICAS, TOP, LOW = 6, 1.6, 0.7
 """Of replica exchange: how many, and the temperatures of the hottest and the coldest, in melting points."""
-TEMPERING = 1.6e5
+TEMPERING = 2.1e5
 """Proposals a fragment. Where growth settles few of SMALL to LARGE fragments this finds more than annealing in the
 same time (docs/design/engine.md)."""
 FINISH = 1e5
