@@ -8,6 +8,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,8 @@ def test_a_job_that_ends_while_it_is_sent_ends_in_the_next_event() -> None:
     async def heard() -> list[str]:
         return [event async for event in _events(Ending("p", None, SolveOptions()))]
 
-    events = [event.split("\ndata: ") for event in asyncio.run(heard())]
+    with ThreadPoolExecutor(1) as thread:  # the browser tests' playwright may have a loop running in this thread
+        events = [event.split("\ndata: ") for event in thread.submit(asyncio.run, heard()).result()]
     assert [(kind, json.loads(data)["state"]) for kind, data in events] == [
         ("event: progress", "waiting"),
         ("event: end", "done"),
