@@ -61,6 +61,24 @@ def test_it_is_added_to_the_matcher_of_more_than_a_few_fragments(monkeypatch: py
     np.testing.assert_array_equal(Models.load().encode(puzzle, contours).logits(every), alone.logits(every))
 
 
+def test_many_squares_are_read_at_two_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = cut(*CUT)[0]
+    every, matcher = slice(0, 4 * len(puzzle)), load_matcher()
+    views = [prepared(read_strips(puzzle, 64.0 * size)) for size in learned.SIZES]
+    one, other = (matcher.encode_both_ways(view) for view in views)
+    mean = matcher.encode_both_ways(*views)
+    np.testing.assert_allclose(mean.logits(every), (one.logits(every) + other.logits(every)) / 2, atol=1e-3)
+    np.testing.assert_allclose(mean.none, (one.none + other.none) / 2, atol=1e-4)
+    assert np.abs(one.logits(every) - other.logits(every)).max() > 0.1
+    once = Models.load().encode_alike(puzzle, 64.0)
+    monkeypatch.setattr(learned, "MANY", len(puzzle) - 1)
+    twice = Models.load().encode_alike(puzzle, 64.0)
+    expected = once.logits(every) + (other.logits(every) - one.logits(every)) / 2
+    np.testing.assert_allclose(twice.logits(every), expected, atol=1e-3)
+    monkeypatch.setattr(learned, "MOST_REACHED", len(puzzle) - 1)
+    np.testing.assert_array_equal(Models.load().encode_alike(puzzle, 64.0).logits(every), once.logits(every))
+
+
 def test_fragments_that_bulge_are_not_asked() -> None:
     for name, broken in (("light", True), ("medium", True), ("severe", True), ("eroded", False)):
         assert bulging(read_contours(cut(name, (3, 4), 64)[0])) is broken

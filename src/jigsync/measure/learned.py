@@ -61,7 +61,13 @@ BULGE: Final = 0.03
 where shape says nothing: of eight validation puzzles, 10 x 10, severe, it took the share of true neighbours from 0.994
 to 0.978."""
 MOST_REACHED: Final = 400
-"""Up to so many fragments the reach head is asked: its attention takes memory like 16 N^2."""
+"""Up to so many fragments the reach head is asked, whose attention takes memory like 16 N^2, and sides are read at two
+sizes, which takes twice the memory of their codes."""
+SIZES: Final = (1.0, 0.97)
+"""Sizes of the cell, as shares of what it is, at which the matcher reads many squares: two looks say more than one
+(docs/training.md has the figures)."""
+MANY: Final = 50
+"""More fragments than this are looked at twice: with fewer the time of a solve is mostly that of the networks."""
 LIMIT: Final = 80.0
 """Largest |S|: float32 holds its exponential."""
 
@@ -121,10 +127,11 @@ class Models:
 
     def encode_alike(self, puzzle: Puzzle, cell: float) -> Codes:
         """What both say of all sides, for the cell pitch in pixels."""
-        return self._read(puzzle, cell).beside(*self.likeness.encode(puzzle, cell))
+        sizes = SIZES if MANY < len(puzzle) <= MOST_REACHED else SIZES[:1]
+        return self._read(puzzle, *(cell * size for size in sizes)).beside(*self.likeness.encode(puzzle, cell))
 
-    def _read(self, puzzle: Puzzle, cell: float) -> Codes:
-        return self.matcher.encode_both_ways(prepared(read_strips(puzzle, cell)))
+    def _read(self, puzzle: Puzzle, *cells: float) -> Codes:
+        return self.matcher.encode_both_ways(*(prepared(read_strips(puzzle, cell)) for cell in cells))
 
 
 def learned_costs(names: Sequence[str], contours: Contours, codes: Codes) -> tuple[list[Cost], Matrix]:

@@ -80,15 +80,16 @@ class MatcherModel:
             )
         return Codes(left, right, none)
 
-    def encode_both_ways(self, strips: Floats) -> Codes:
-        """Codes whose S is the mean of the puzzle's and of its mirror image's, whose strips are upside down.
+    def encode_both_ways(self, *views: Floats) -> Codes:
+        """Codes whose S is the mean over the puzzle's and its mirror image's, whose strips are upside down.
 
-        Shapes: (S, CHANNELS, ROWS) float32 -> left, right (S, 2 E).
+        Several views are one puzzle's strips, read at several sizes of the cell; their mean is taken likewise.
+        Shapes: V views (S, CHANNELS, ROWS) float32 -> left, right (S, 2 V E).
         """
-        codes, sides = self._encode([strips, strips[..., ::-1]]), len(strips)
-        left = np.concatenate([codes.left[:sides], codes.left[sides:]], axis=1) * np.float32(0.5)
-        right = np.concatenate([codes.right[:sides], codes.right[sides:]], axis=1)
-        return Codes(left, right, (codes.none[:sides] + codes.none[sides:]) * np.float32(0.5))
+        ways = [way for strips in views for way in (strips, strips[..., ::-1])]
+        codes, share = self._encode(ways), np.float32(1 / len(ways))
+        left, right = (np.concatenate(np.split(part, len(ways)), axis=1) for part in (codes.left, codes.right))
+        return Codes(left * share, right, codes.none.reshape(len(ways), -1).mean(axis=0))
 
 
 def weights_sha256(weights: Path | None) -> str:
