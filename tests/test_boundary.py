@@ -132,6 +132,18 @@ def test_the_regime_is_read_off_the_fragments(damage: Damage, cell: int, regime:
     assert regime_of(read_contours(replace(puzzle, cell=None))) == regime
 
 
+@pytest.mark.parametrize("shape", [(40, 50), (60, 30), (48, 52)])
+def test_rectangles_fill_their_cells_though_a_cell_is_a_square(shape: tuple[int, int]) -> None:
+    """Odd turns, too: the longer axis of a fragment says nothing of the picture's."""
+    rng = np.random.default_rng(3)
+    pixels = tuple(
+        z4.turn_pixels(np.dstack([rng.integers(0, 256, (*shape, 3)), np.full(shape, 255)]).astype(np.uint8), k)
+        for k in (0, 1, 3, 2, 1)
+    )
+    puzzle = Puzzle(Fragments(("a", "c", "d", "g", "k"), pixels), None, None)
+    assert regime_of(read_contours(puzzle)) == "flush"
+
+
 def test_squares_with_a_rim_cut_off_are_gapped() -> None:
     puzzle, _ = cut("clean", (3, 3), 32)
 

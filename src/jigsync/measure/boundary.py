@@ -17,6 +17,10 @@ from jigsync.puzzle import Puzzle
 
 FLUSH_PIXELS: Final = 0.75
 """A contour nearer to the cell's side than this is at it."""
+OBLONG: Final = 0.25
+"""Share of straight sides beyond the cell's from which fragments are rectangles: half of theirs are. A cell is a square
+of their area, so they leave it on one axis and do not fill it on the other, which is no gap. Pixels across the seam
+agree then, and no network was shown anything but squares."""
 REGIMES: Final = ("flush", "gapped", "damaged")
 """Squares that fill their cells; straight squares with a rim cut off; anything else."""
 MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
@@ -54,7 +58,9 @@ def regime_of(contours: Contours) -> str:
     """Which of REGIMES applies: read off the fragments, not told."""
     if not contours.straight:
         return "damaged"
-    return "flush" if contours.widest_gap < FLUSH_PIXELS else "gapped"
+    beyond = contours.offset.mean(axis=1) * contours.cell > FLUSH_PIXELS
+    oblong = beyond.mean() > OBLONG
+    return "flush" if oblong or contours.widest_gap < FLUSH_PIXELS else "gapped"
 
 
 @dataclass(frozen=True)
