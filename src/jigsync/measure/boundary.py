@@ -22,7 +22,7 @@ OBLONG: Final = 0.25
 of their area, so they leave it on one axis and do not fill it on the other, which is no gap. Pixels across the seam
 agree then, and no network was shown anything but squares."""
 REGIMES: Final = ("flush", "gapped", "damaged")
-"""Squares that fill their cells; straight squares with a rim cut off; anything else."""
+"""Squares and rectangles that fill their cells; straight squares with a rim cut off; anything else."""
 MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "boundary": {
         "flush": ("mgc", "prediction", "rim", "seam"),

@@ -67,7 +67,7 @@ SIZES: Final = (1.0, 0.97)
 """Sizes of the cell, as shares of what it is, at which the matcher reads many squares: two looks say more than one
 (docs/training.md has the figures)."""
 MANY: Final = 50
-"""More fragments than this are looked at twice: with fewer the time of a solve is mostly that of the networks."""
+"""More fragments than this are looked at twice: of fewer the networks take more of a solve's time than the search."""
 LIMIT: Final = 80.0
 """Largest |S|: float32 holds its exponential."""
 

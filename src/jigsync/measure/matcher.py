@@ -1,6 +1,6 @@
 """The trained boundary matcher through onnxruntime: codes of sides, whose products are scores of pairs.
 
-    S(s, t) = left_s . right_t + left_t . right_s       averaged over the puzzle and its mirror image
+    S(s, t) = left_s . right_t + left_t . right_s       averaged over the puzzle, its mirror image, sizes
 
 The ONNX file (learn/matcher.py has the mathematics) takes `strips` (S, CHANNELS, ROWS), the four sides of a fragment
 one after the other, and gives `left` and `right` (S, E) and `none` (S,).
