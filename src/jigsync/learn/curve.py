@@ -51,13 +51,13 @@ class Curve:
             from matplotlib import pyplot
         except ImportError:  # the extra 'study' draws; the CSV has it all
             return
-        figure, axes = pyplot.subplots(1, 2, figsize=(11, 4))
+        figure, axes = pyplot.subplots(1, 2, figsize=(13, 4), layout="constrained")
         for axis, name in zip(axes, (TRAINING, VALIDATION), strict=True):
             rows = self.rows[name]
             for key in drawn(name, rows):
                 axis.plot([int(r["step"]) for r in rows], [float(r[key]) for r in rows], label=key, linewidth=1)
             if axis.lines:
-                axis.legend(fontsize=7)
+                axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))  # beside, not over, the lines
             axis.set_title(name.removesuffix(".csv"))
             axis.set_xlabel("step")
         buffer = io.BytesIO()
