@@ -295,7 +295,7 @@ def test_weights_of_another_version_are_refused(run: Path, tmp_path: Path, monke
 
 def test_two_processes_train_one_network(images: Path, run: Path, tmp_path: Path) -> None:
     script = Path(__file__).with_name("learn_quick.py")
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29577"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command += [str(script), str(images), str(tmp_path), "2"]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)

@@ -19,7 +19,7 @@ from jigsync.learn.mixture import Kind, Pictures
 from jigsync.measure.matcher import load_matcher, weights_sha256
 from jigsync.sweep.seeds import derive_seed
 
-VALIDATED: Final = ("severe", "eroded", "gap2", "gap5")
+VALIDATED: Final = ("severe", "eroded", "gap2", "gap5", "eroded 10x10", "gap5 10x10")
 """Of the matcher's sets, those with wide gaps."""
 
 

@@ -123,7 +123,8 @@ def train(
 ) -> dict[str, float]:
     """Trains into the folder `out`, or goes on with the run that is there; returns the last validation.
 
-    A new run starts from random weights, or from the best ones of the runs `start`, averaged.
+    A new run starts from random weights, or from the best ones of the runs `start`, averaged. Processes that train
+    together leave their group at the end: what is trained next needs a new launch.
 
     Writes last.safetensors, previous.safetensors (the one before it), best.safetensors (best validation of the running
     average), curve.csv, validation.csv and curve.png.
@@ -225,6 +226,10 @@ def train(
                 saved = time.monotonic()
     finally:
         chunks.close()
+    # A process that leaves while its group stands may be aborted by the group's own threads, and the launcher then
+    # kills the chief, who may still be saving.
+    accelerator.wait_for_everyone()
+    accelerator.end_training()
     return validated
 
 
