@@ -101,7 +101,7 @@ def test_a_head_is_trained_beside_the_matcher_and_exported(tmp_path: Path) -> No
     from jigsync.learn.likeness import Likeness, LikenessOptions
     from jigsync.learn.likeness_data import sample_of
     from jigsync.learn.likeness_task import _tensors
-    from jigsync.learn.matcher import side_losses
+    from jigsync.learn.matcher import placing_losses, side_losses
     from jigsync.measure.likeness import LikenessModel
 
     torch.manual_seed(0)
@@ -113,6 +113,9 @@ def test_a_head_is_trained_beside_the_matcher_and_exported(tmp_path: Path) -> No
     head = Likeness(options).eval()
     begin = float(side_losses(scores, none, partner).mean())
     assert head([(maps, scores, none, partner)])[0].item() == pytest.approx(begin, abs=1e-5)
+    loss, means = Likeness(options, placing=0.5).eval()([(maps, scores, none, partner)])
+    placed = float(placing_losses(scores, none, partner).mean())
+    assert (loss.item(), means["placing"].item()) == pytest.approx((begin + 0.5 * placed, placed), abs=1e-5)
     optimiser = torch.optim.Adam(head.parameters(), 3e-3)
     for _ in range(20):  # half precision costs more the larger the products become
         loss, _ = head([(maps, scores, none, partner)])
@@ -121,7 +124,7 @@ def test_a_head_is_trained_beside_the_matcher_and_exported(tmp_path: Path) -> No
         optimiser.step()
     assert loss.item() < 0.7 * begin
     assert abs(head.matcher.item() - 1) > 0.005
-    config = {"model": "likeness", "network": {**vars(options), "matcher_sha256": "abc"}}
+    config = {"model": "likeness", "network": {**vars(options), "matcher_sha256": "abc", "placing": 0.5}}
     checkpoint.save(tmp_path / checkpoint.BEST, config, checkpoint.Progress(1), {"average": head.state_dict()})
     out = tmp_path / "l.onnx"
     assert export_run([tmp_path], out, {}) < 0.05

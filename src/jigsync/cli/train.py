@@ -36,6 +36,9 @@ Kinds = Annotated[
     str | None,
     typer.Option(help="Weights of the kinds of puzzles, as eroded=4,gapped=2.", show_default="a mixture"),
 ]
+Placing = Annotated[
+    float, typer.Option(min=0, help="What whole fragments count in the loss, beside their single sides.")
+]
 Steps = Annotated[int, typer.Option(min=1, help="Steps of the whole run.")]
 Samples = Annotated[int, typer.Option(min=1, help="Samples a step and process.")]
 Reuse = Annotated[float, typer.Option(min=1, help="How often a sample is seen, on average.")]
@@ -64,9 +67,7 @@ def matcher(
     val: Val = None,
     start: Start = None,
     kinds: Kinds = None,
-    placing: Annotated[
-        float, typer.Option(min=0, help="What whole fragments count in the loss, beside their single sides.")
-    ] = 0.0,
+    placing: Placing = 0.0,
     steps: Steps = 10_000,
     samples: Samples = 6,
     reuse: Reuse = 2.0,
@@ -169,6 +170,7 @@ def likeness(
     start: Start = None,
     matcher: Beside = None,
     kinds: Kinds = None,
+    placing: Placing = 0.0,
     steps: Steps = 6_000,
     samples: Samples = 6,
     reuse: Reuse = 3.0,
@@ -189,7 +191,8 @@ def likeness(
     from jigsync.learn.mixture import parse_mixture, pictures_of
 
     mixture = parse_mixture(kinds) if kinds else KINDS
-    task = LikenessTask(pictures_of(images), pictures_of(val or images), seed, matcher, mixture=mixture)
+    folders = pictures_of(images), pictures_of(val or images)
+    task = LikenessTask(*folders, seed, matcher, mixture=mixture, placing=placing)
     _run(ctx, task, out, start, as_json)
 
 

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from jigsync.learn.lite0 import Lite0
-from jigsync.learn.matcher import side_losses
+from jigsync.learn.matcher import loss_of
 from jigsync.learn.onnx_file import fold
 
 BLOCKS: Final = 11
@@ -68,10 +68,11 @@ def look_of(maps: Tensor) -> Tensor:
 
 
 class Likeness(nn.Module):
-    """The head, and its loss beside the matcher's scores."""
+    """The head and its loss beside the matcher's scores: of the sides, and `placing` times that of the placing."""
 
-    def __init__(self, options: LikenessOptions) -> None:
+    def __init__(self, options: LikenessOptions, placing: float = 0.0) -> None:
         super().__init__()
+        self.placing = placing
         width = options.width
         self.drop = nn.Dropout(options.drop)
         self.read = nn.Conv1d(CHANNELS * ROWS, width, 3, padding=1)
@@ -91,13 +92,16 @@ class Likeness(nn.Module):
         f, g = self.codes(h).chunk(2, dim=1)
         return f.flatten(1) * (f.shape[1] * f.shape[2]) ** -0.5, g.flip(2).flatten(1)
 
-    def losses(self, maps: Tensor, scores: Tensor, none: Tensor, partner: Tensor) -> Tensor:
-        """-log p of one puzzle's sides. Shapes: maps of 4N sides, (4N, 4N), (4N,), (4N,) -> (4N,)."""
+    def said(self, maps: Tensor, scores: Tensor, none: Tensor, partner: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What is said of one puzzle's sides, and the truth, as the losses take them.
+
+        Shapes: maps of 4N sides, scores (4N, 4N), none and partner (4N,) -> logits (4N, 4N), none and partner (4N,).
+        """
         left, right = self.sides(maps)
         likeness = left @ right.T
-        logits = self.matcher * scores + likeness + likeness.T
-        return side_losses(logits, self.matcher * none, partner)
+        return self.matcher * scores + likeness + likeness.T, self.matcher * none, partner
 
     def forward(self, puzzles: list[tuple[Tensor, Tensor, Tensor, Tensor]]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss of some puzzles, and what to log; each is what `losses` takes."""
-        return torch.cat([self.losses(*puzzle) for puzzle in puzzles]).mean(), {"matcher": self.matcher}
+        """The loss of some puzzles, and what to log; each is what `said` takes."""
+        loss, means = loss_of([self.said(*puzzle) for puzzle in puzzles], self.placing)
+        return loss, {"matcher": self.matcher} | means

@@ -30,7 +30,7 @@ class _Sides(nn.Module):
 
 def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
     """The likeness head of a run; golden views of unit variance."""
-    sizes = {name: value for name, value in config["network"].items() if name != "matcher_sha256"}
+    sizes = {name: value for name, value in config["network"].items() if name not in ("matcher_sha256", "placing")}
     head = built(lambda: Likeness(LikenessOptions(**sizes)), weights)
     views = np.random.default_rng(0).standard_normal((GOLDEN_VIEWS, 3, SIZE, SIZE), dtype=np.float32)
     return Deployed(

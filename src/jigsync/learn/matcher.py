@@ -21,6 +21,7 @@ No layer looks at other fragments: a fragment's codes do not depend on what it i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -178,6 +179,19 @@ def placing_losses(logits: Tensor, none: Tensor, partner: Tensor) -> Tensor:
     return torch.cat([own - own[:, :1], exchanged], dim=1).logsumexp(dim=1)
 
 
+def loss_of(said: Sequence[tuple[Tensor, Tensor, Tensor]], placing: float) -> tuple[Tensor, dict[str, Tensor]]:
+    """The loss of what is said of some puzzles, and what to log.
+
+    Mean `side_losses`, plus `placing` times mean `placing_losses`. Shapes of each puzzle: logits (S, S), none and
+    partner (S,).
+    """
+    loss = torch.cat([side_losses(*puzzle) for puzzle in said]).mean()
+    if not placing:
+        return loss, {}
+    placed = torch.cat([placing_losses(*puzzle) for puzzle in said]).mean()
+    return loss + placing * placed, {"placing": placed}
+
+
 class Matcher(nn.Module):
     """The encoder and its loss: that of the sides, and `placing` times that of the placing."""
 
@@ -192,17 +206,8 @@ class Matcher(nn.Module):
         The loss is inside forward so that it can be distributed.
         """
         left, right, none = self.encoder(batch.strips)
-        losses, placed, hits = [], [], []
-        for start, stop in batch.spans:
-            sides = slice(start, stop)
-            partner = batch.partner[sides]
-            logits = side_logits(left[sides], right[sides])
-            losses.append(side_losses(logits, none[sides], partner))
-            if self.placing:
-                placed.append(placing_losses(logits, none[sides], partner))
-            hits.append((logits.argmax(dim=1) == partner)[partner >= 0].float())
-        loss, means = torch.cat(losses).mean(), {"top1": torch.cat(hits).mean()}
-        if placed:
-            means["placing"] = torch.cat(placed).mean()
-            loss = loss + self.placing * means["placing"]
-        return loss, means
+        every = [slice(*span) for span in batch.spans]
+        said = [(side_logits(left[sides], right[sides]), none[sides], batch.partner[sides]) for sides in every]
+        hits = [(logits.argmax(dim=1) == partner)[partner >= 0].float() for logits, _, partner in said]
+        loss, means = loss_of(said, self.placing)
+        return loss, {"top1": torch.cat(hits).mean()} | means
