@@ -53,14 +53,12 @@ LARGE = 150
 """Fragments from which a puzzle is large."""
 REPLICAS, TOP, LOW = 6, 1.6, 0.7
 """Of replica exchange: how many, and the temperatures of the hottest and the coldest, in melting points."""
-TEMPERING = 2.1e5
-"""Proposals a fragment. Where growth settles few of SMALL to LARGE fragments this finds more than annealing in the
-same time (docs/design/engine.md)."""
+TEMPERING, LENGTHEN = 5.25e5, 1.4
+"""Proposals a fragment at effort 1, and the power of the effort that they grow with: searches that only compare grids
+stay short. Where growth settles few of SMALL to LARGE fragments this finds more than annealing in the same time
+(docs/design/engine.md)."""
 FINISH = 1e5
 """Proposals of a ladder for each large-neighbourhood step that follows it."""
-UPRIGHT = 2.5
-"""Times as many where nothing is turned and there is time for it: such squares, 30 validation pictures, mean energy
-555 and 0.476 of the fragments right in 1.3 s, with so many 559 and 0.501 in 2.9 s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,7 @@ _EFFORT = (
 long one, and a few of them that agree tell that it is the optimum; benchmarks/decoder.py prints both."""
 
 
-def effort_for(n: int, effort: float, upright: bool = False) -> Effort:
+def effort_for(n: int, effort: float) -> Effort:
     """The work for n fragments, between the points of _EFFORT by a power law; `effort` scales moves and restarts."""
     known, restarts, agree, moves = np.log(np.array(_EFFORT)).T
     at = math.log(max(n, 1))
@@ -141,7 +139,7 @@ def effort_for(n: int, effort: float, upright: bool = False) -> Effort:
         agree=round(math.exp(float(np.interp(at, known, agree)))),
         moves=max(1000, int(each)),
         neighbourhoods=10 + int(each / (25 * max(n, 40))),
-        tempering=int(effort * TEMPERING * (UPRIGHT if upright else 1) * n) if SMALL < n <= LARGE else 0,
+        tempering=int(effort**LENGTHEN * TEMPERING * n) if SMALL < n <= LARGE else 0,
     )
 
 
@@ -200,7 +198,7 @@ def solve_map(
         upright=upright,
         full=full,
     )
-    search = _Search(problem, effort_for(problem.n, effort, upright), seed, begun, time_limit, progress, better)
+    search = _Search(problem, effort_for(problem.n, effort), seed, begun, time_limit, progress, better)
     first = None if start is None else _check_start(start, problem)
     search.go(first, threads)
     energy, poses = search.best
