@@ -115,17 +115,25 @@ def main(args: Sequence[str] | None = None) -> int:
         return _say(error.format_message())
     except typer.Abort:
         return _say("Stopped: a question was left without an answer.")
-    except BrokenPipeError:
-        # The reader (`| head`) has seen enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader (`| head`) has seen enough
+        _drop_output()
         return 1
     except OSError as error:
+        _drop_output()
         return _say(_os_sentence(error))
     except KeyboardInterrupt:
         code = INTERRUPTED
     if code == INTERRUPTED:
         _say("Stopped by Ctrl-C.")
     return code if isinstance(code, int) else 0
+
+
+def _drop_output() -> None:
+    """Drops what stdout cannot take: some Pythons would complain once more when they flush at exit (3.11.2)."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(sentence: str) -> int:
