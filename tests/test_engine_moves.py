@@ -41,7 +41,7 @@ def case_of(name: str) -> Case:
 def test_moves_keep_energy_and_constraints(name: str, kind: str) -> None:
     case = case_of(name)
     problem, n = case.compiled(), case.planted.scores.n
-    count = 60 if kind in ("assignment", "refill", "regrow") else 600
+    count = {"assignment": 60, "refill": 60, "regrow": 60, "beliefs": 8}.get(kind, 600)
     # Cold from a grown placement (few are accepted, components are large), then hot from anywhere.
     grown, _ = problem.run(1, Plan(grow=2))
     for start, temperature in ((grown, 0.5), (np.full(n, -1, dtype=np.int32), 60.0)):
@@ -89,7 +89,7 @@ def test_moves_do_move(kind: str) -> None:
     problem = case.compiled()
     # Only a grown placement has components of sure links.
     start = problem.run(1, Plan(grow=2))[0] if kind in ("component", "grain") else np.arange(0, 48, 4, dtype=np.int32)
-    poses, _, _ = problem.fuzz(3, kind, 200, 60.0, start)
+    poses, _, _ = problem.fuzz(3, kind, 3 if kind == "beliefs" else 200, 60.0, start)
     assert (poses != start).any()
 
 

@@ -22,6 +22,7 @@
 #include "engine_src/assign.c"
 #include "engine_src/lns.c"
 #include "engine_src/anneal.c"
+#include "engine_src/beliefs.c"
 #include "engine_src/ladder.c"
 #include "engine_src/marginals.c"
 #include "engine_src/api.c"

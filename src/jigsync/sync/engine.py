@@ -53,12 +53,15 @@ LARGE = 150
 """Fragments from which a puzzle is large."""
 REPLICAS, TOP, LOW = 6, 1.6, 0.7
 """Of replica exchange: how many, and the temperatures of the hottest and the coldest, in melting points."""
-TEMPERING, LENGTHEN = 5.25e5, 1.4
+TEMPERING, LENGTHEN = 2.6e5, 1.4
 """Proposals a fragment at effort 1, and the power of the effort that they grow with: searches that only compare grids
 stay short. Where growth settles few of SMALL to LARGE fragments this finds more than annealing in the same time
 (docs/design/engine.md)."""
 FINISH = 1e5
 """Proposals of a ladder for each large-neighbourhood step that follows it."""
+BELIEFS, PART, VAIN = 100, 5, 4
+"""Of what follows a ladder (beliefs.c): steps at effort 1, steps of a thread before what all found is compared, and
+parts without a better placement that end it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,16 +263,23 @@ class _Search:
             self._take(*job.result())
 
     def _climb(self, pool: ThreadPoolExecutor, workers: int) -> None:
-        """Replicas exchange temperatures, one begun with the best growth; large neighbourhoods of the best follow."""
+        """Replicas exchange temperatures, one begun with the best growth; large neighbourhoods and beliefs follow."""
         ladder = self.problem.ladder((self.seed << 20) + 2**18, self._plan(0), self.best[1])
         self._watch({pool.submit(ladder.climb, worker, workers) for worker in range(workers)})
         self._take(*ladder.best())
-        if self.finished:
-            rounds = 1 + int(self.effort.tempering / FINISH)
-            found, last = self.best[1], {"moves": 0, "tempering": 0, "grow": 0, "rounds": rounds, "progress_moves": 0}
+        last = {"moves": 0, "tempering": 0, "grow": 0, "progress_moves": 0, "beliefs": PART}
+        last["rounds"] = 1 + int(self.effort.tempering / FINISH)
+        steps = BELIEFS * self.effort.tempering / (TEMPERING * self.problem.n)
+        vain = 0
+        for part in range(math.ceil(steps / (ROUND * PART))):
+            if not self.finished or vain == VAIN:
+                return
+            energy, found = self.best
             finish = [self._plan(index, **last) for index in range(ROUND)]
-            seeds = [(self.seed << 20) + 2**18 + 1 + index for index in range(ROUND)]
+            seeds = [(self.seed << 20) + 2**18 + 1 + ROUND * part + index for index in range(ROUND)]
             self._finish([pool.submit(self.problem.run, *each, found) for each in zip(seeds, finish, strict=True)])
+            vain = 0 if self.best[0] > energy + 1e-3 else vain + 1
+            last["rounds"] = 0
 
     def _restart(self, index: int, first: Poses | None) -> tuple[Poses, Report]:
         plan = self._plan(index) if first is None else self._plan(index, tempering=0, grow=0, melt=0)

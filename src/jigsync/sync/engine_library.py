@@ -14,8 +14,8 @@ from jigsync.errors import JigsyncError
 from jigsync.sync import build
 
 MOVE_KINDS = ("turn", "swap", "guided", "cycle", "segment", "block", "component", "whole")
-"""Order of MOVES in anneal.c; the fuzz entry takes these and then the three of lns.c and the sampler's."""
-FUZZ_KINDS = (*MOVE_KINDS, "assignment", "refill", "regrow", "sample", "grain")
+"""Order of MOVES in anneal.c; the fuzz entry takes these and then what is not proposed but done."""
+FUZZ_KINDS = (*MOVE_KINDS, "assignment", "refill", "regrow", "sample", "grain", "beliefs")
 
 
 TOP = 32
@@ -56,6 +56,7 @@ class Plan(ctypes.Structure):
         ("rounds", c_int32),
         ("grow", c_int32),
         ("melt", c_int32),
+        ("beliefs", c_int32),
         ("replicas", c_int32),
         ("noise", c_float),
         ("hot", c_float),

@@ -34,6 +34,7 @@ typedef struct {
     int32_t rounds;  /* large-neighbourhood steps after annealing, likewise; without annealing, all of them */
     int32_t grow;    /* start by the best of so many growths; 0: from the given poses, holes filled in order */
     int32_t melt;    /* forget a growth that is far from settled and anneal from a random placement */
+    int32_t beliefs; /* steps of belief after all that */
     int32_t replicas; /* that exchange temperatures, 2 to 16 */
     float noise;     /* of growth */
     float hot, cold; /* temperatures of annealing, in melting points */
@@ -178,6 +179,13 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
             slide_whole(st);
             if (report->finished && rounds)
                 report->finished = search_neighbourhoods(st, w, &c, rounds, plan->lns * p->melting);
+            if (report->finished && plan->beliefs) {
+                Beliefs *x = beliefs_new(p);
+                ok = x != NULL;
+                return_to_best(st);
+                if (ok) report->finished = search_beliefs(st, w, x, &c, plan->beliefs, plan->lns * p->melting);
+                beliefs_free(x);
+            }
         }
         return_to_best(st);
         write_poses(st, st->best, poses);
@@ -232,12 +240,14 @@ API int32_t jig_assign(const float *value, int32_t rows, int32_t cols, int32_t *
 }
 
 /* For tests: `count` proposals of one kind at temperature t from poses, which are replaced by where it ends.
- * kind: the order of MOVES, then assignment, refill, regrow, sample, grain. energies: incremental, from scratch, best kept. */
+ * kind: the order of MOVES, then assignment, refill, regrow, sample, grain, beliefs. energies: incremental, from scratch, best kept. */
 API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t count, float t, int32_t *poses,
                      double *energies) {
     State *st = state_new(p, seed);
     Lns *w = lns_new(p);
-    if (st && w) {
+    Beliefs *x = beliefs_new(p);
+    int ok = st && w && x;
+    if (ok) {
         read_poses(st, poses);
         fill_holes(st);
         restart_from_here(st);
@@ -248,7 +258,12 @@ API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t coun
             else if (kind == MOVE_KINDS + 1) lns_refill(st, w, 4, t);
             else if (kind == MOVE_KINDS + 2) lns_regrow(st, w, t);
             else if (kind == MOVE_KINDS + 3) sample_step(st, t);
-            else st->accepted += move_component(st, t);
+            else if (kind == MOVE_KINDS + 4) st->accepted += move_component(st, t);
+            else if (may_believe(p)) {
+                leave(st);
+                keep_grains(st, 2.0f);
+                lns_beliefs(st, x);
+            }
         }
         energies[0] = st->energy;
         energies[1] = energy_of(st);
@@ -256,7 +271,8 @@ API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t coun
         energies[2] = st->best_energy;
         write_poses(st, st->code, poses);
     }
-    int64_t accepted = st && w ? st->accepted : -1;
+    int64_t accepted = ok ? st->accepted : -1;
+    beliefs_free(x);
     lns_free(w);
     state_free(st);
     return accepted;
