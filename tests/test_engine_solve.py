@@ -166,6 +166,50 @@ def test_what_follows_a_ladder_grows_with_it(monkeypatch: pytest.MonkeyPatch) ->
     assert moves[1] - moves[0] == (steps[1] - steps[0]) * engine.ROUND * 20 * 64
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_beliefs_alone_put_a_puzzle_together(seed: int) -> None:
+    """From nothing, where growth finds less in two of the six; and again in the same way, after what was kept."""
+    planted = plant(Grid(8, 8), 0.7, np.random.default_rng(seed), upright=True)
+    problem = CompiledProblem(planted.scores, planted.grid, upright=True)
+    start = 4 * np.random.default_rng(1).permutation(64).astype(np.int32)
+    poses, _, (energy, scratch, _) = problem.fuzz(2, "beliefs", 1, 1.0, start)
+    assert energy == pytest.approx(scratch)
+    assert energy > problem.energy(poses_of(planted.slots, planted.turns)) - 1e-3
+    np.testing.assert_array_equal(poses, problem.fuzz(2, "beliefs", 1, 1.0, start)[0])
+
+
+def test_steps_of_belief_lose_nothing() -> None:
+    planted = hard(1)
+    problem = CompiledProblem(planted.scores, planted.grid)
+    start = poses_of(planted.slots, planted.turns)
+    for seed in range(3):
+        poses, report = problem.run(seed, Plan(beliefs=2, lns=1.0), start)
+        assert report.finished
+        assert report.energy == pytest.approx(problem.energy(poses), abs=1e-3)
+        assert report.energy >= problem.energy(start) - 1e-3
+        assert sorted(poses >> 2) == list(range(64))
+
+
+@pytest.mark.parametrize("options", [{"missing": 1}, {"extra": 1}, {"keep": 8}])
+def test_where_slots_stay_empty_or_scores_are_few_nothing_is_believed(options: dict[str, int]) -> None:
+    keep = options.pop("keep", 0)
+    planted = hard(2, **options)
+    scores = sparsify(planted.scores.to_dense(), keep) if keep else planted.scores
+    problem = CompiledProblem(scores, planted.grid)
+    start, _ = problem.run(1, Plan(grow=2))
+    _, report = problem.run(2, Plan(beliefs=3, lns=1.0), start)
+    assert report.finished
+    assert report.energy == pytest.approx(problem.energy(start), abs=1e-3)
+
+
+def test_beliefs_are_left_when_told_to() -> None:
+    planted = hard(5)
+    told = ctypes.c_int32(1)
+    problem = CompiledProblem(planted.scores, planted.grid)
+    start, _ = problem.run(1, Plan(grow=2))
+    assert not problem.run(1, Plan(beliefs=1000, lns=1.0, cancel=ctypes.addressof(told)), start)[1].finished
+
+
 @pytest.mark.parametrize("options", [{}, {"missing": 3}, {"extra": 3}])
 def test_tempered_answers_are_whole_and_know_no_threads(options: dict[str, Any]) -> None:
     planted = hard(7, **options)

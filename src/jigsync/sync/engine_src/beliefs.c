@@ -295,7 +295,7 @@ static void lns_beliefs(State *st, Beliefs *x) {
     arrive(st);
 }
 
-enum { POLISH = 40, LEAST_GRAIN = 4 };
+enum { POLISH = 40, LEAST_GRAIN = 4, FEWEST = 8 };
 
 /* Stamps what is kept: of the regions whose seams all score `least` or more, each of LEAST_GRAIN cells or more with
  * probability 0.6. Returns how many cells are left open. */
@@ -331,8 +331,9 @@ static int search_beliefs(State *st, Lns *w, Beliefs *x, const Control *c, int s
     int going = 1;
     if (!may_believe(p)) return going;
     for (int i = 0; i < steps && going; i++) {
+        if (stopped(c, st->best_energy, st->moves)) return 0;
         int open = keep_grains(st, LEAST[rng_below(&st->rng, 4)]);
-        if (open == p->n_free || open < 8) continue;
+        if (open < FEWEST) continue;
         double before = st->energy, best = st->best_energy;
         leave(st);
         memcpy(x->before, st->code, size);
