@@ -267,11 +267,11 @@ class _Search:
         ladder = self.problem.ladder((self.seed << 20) + 2**18, self._plan(0), self.best[1])
         self._watch({pool.submit(ladder.climb, worker, workers) for worker in range(workers)})
         self._take(*ladder.best())
-        last = {"moves": 0, "tempering": 0, "grow": 0, "progress_moves": 0, "beliefs": PART}
+        steps = BELIEFS / ROUND * self.effort.tempering / (TEMPERING * self.problem.n)  # of a thread
+        last = {"moves": 0, "tempering": 0, "grow": 0, "progress_moves": 0, "beliefs": min(PART, round(steps))}
         last["rounds"] = 1 + int(self.effort.tempering / FINISH)
-        steps = BELIEFS * self.effort.tempering / (TEMPERING * self.problem.n)
         vain = 0
-        for part in range(math.ceil(steps / (ROUND * PART))):
+        for part in range(max(1, round(steps / PART))):
             if not self.finished or vain == VAIN:
                 return
             energy, found = self.best
