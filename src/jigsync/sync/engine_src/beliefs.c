@@ -21,7 +21,7 @@ enum { FIRST = 30, EACH = 2, ROWS_OF_FOUR = 4 };
 #define CONSERVE 0.5f
 
 /* The widest vectors the machine has. Sums keep their order, so the answer is the same with all of them. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WIDE
