@@ -192,14 +192,28 @@ def test_steps_of_belief_lose_nothing() -> None:
 
 @pytest.mark.parametrize("options", [{"missing": 1}, {"extra": 1}, {"keep": 8}])
 def test_where_slots_stay_empty_or_scores_are_few_nothing_is_believed(options: dict[str, int]) -> None:
-    keep = options.pop("keep", 0)
-    planted = hard(2, **options)
-    scores = sparsify(planted.scores.to_dense(), keep) if keep else planted.scores
+    sparse = options.get("keep")
+    planted = hard(2) if sparse else hard(2, **options)
+    scores = sparsify(planted.scores.to_dense(), sparse) if sparse else planted.scores
     problem = CompiledProblem(scores, planted.grid)
     start, _ = problem.run(1, Plan(grow=2))
     _, report = problem.run(2, Plan(beliefs=3, lns=1.0), start)
     assert report.finished
     assert report.energy == pytest.approx(problem.energy(start), abs=1e-3)
+
+
+def test_beliefs_take_scores_whose_weights_would_overflow() -> None:
+    found = true = 0.0
+    for seed in range(4):
+        planted = plant(Grid(8, 8), 0.7, np.random.default_rng(seed), upright=True)
+        dense = planted.scores.to_dense()
+        problem = CompiledProblem(
+            SideScores(n=64, dense=dense + np.float32(200) * (dense > 2)), planted.grid, upright=True
+        )
+        start = 4 * np.random.default_rng(1).permutation(64).astype(np.int32)
+        found += problem.fuzz(2, "beliefs", 1, 1.0, start)[2][0]
+        true += problem.energy(poses_of(planted.slots, planted.turns))
+    assert found > 0.75 * true
 
 
 def test_beliefs_are_left_when_told_to() -> None:

@@ -12,13 +12,14 @@
  * and again after every EACH further ones. Proposals of a search decide from what stands now; beliefs are a mean over
  * all that may stand around a cell, so they find orders that no sequence of improvements leads to.
  *
- * Shapes: m open cells and as many free fragments, c = 4 m values and as many sides; a row has ld >= c floats. */
+ * Shapes: m open cells and as many free fragments, c = 4 m values and as many sides. */
 
 enum { FIRST = 30, EACH = 2, ROWS_OF_FOUR = 4 };
 #define BETA 0.8f    /* scores are a little too sure */
 #define DAMPING 0.4f /* of a message, what is kept of the last one */
 #define LITTLE 1e-4f /* values of less weight are left out of a message */
 #define CONSERVE 0.5f
+#define SUREST 80.0f /* scores above count as this one: the weight of 110 would overflow */
 
 /* The widest vectors the machine has. Sums keep their order, so the answer is the same with all of them. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
@@ -28,18 +29,18 @@ enum { FIRST = 30, EACH = 2, ROWS_OF_FOUR = 4 };
 #endif
 
 typedef struct {
-    int m, c, ld;
+    int m, c;
     int32_t *cell, *fragment; /* (m) */
     int32_t *open;            /* (ncell) index of an open cell, -1 for others */
     int32_t *row_of, *part_of; /* (ncell), (n): index before the last rebuild, -1 for none */
     int32_t *chosen;          /* (m) code that a cell was fixed to, -1 for open */
     uint8_t *taken;           /* (m) of a fragment: it was fixed */
-    float *weight;            /* c x ld, by sides */
-    float *base, *belief;     /* m x ld, by codes */
+    float *weight;            /* c x c, by sides */
+    float *base, *belief;     /* m x c, by codes */
     float *from[4], *old;     /* messages into a cell from its neighbour at bearing b, by codes */
     float *sent[4];           /* messages of a cell to its neighbour at bearing b, by sides */
     float *factor, *last;     /* (m) l of a fragment */
-    float *value;             /* ld */
+    float *value;             /* c */
     int32_t *before, *best;   /* (ncell) codes, of search_beliefs */
 } Beliefs;
 
@@ -55,7 +56,7 @@ static void beliefs_free(Beliefs *x) {
 static Beliefs *beliefs_new(const Problem *p) {
     Beliefs *x = calloc(1, sizeof(Beliefs));
     if (!x) return NULL;
-    int64_t m = p->n_free, ld = 4 * m;
+    int64_t m = p->n_free, c = 4 * m;
     int ok = 1;
 #define ROOM(field, count, type) ok &= (x->field = zeros(count, sizeof(type))) != NULL
     ROOM(cell, m, int32_t);
@@ -65,17 +66,17 @@ static Beliefs *beliefs_new(const Problem *p) {
     ROOM(part_of, p->n, int32_t);
     ROOM(chosen, m, int32_t);
     ROOM(taken, m, uint8_t);
-    ROOM(weight, ld * ld, float);
-    ROOM(base, m * ld, float);
-    ROOM(belief, m * ld, float);
-    ROOM(old, m * ld, float);
+    ROOM(weight, c * c, float);
+    ROOM(base, m * c, float);
+    ROOM(belief, m * c, float);
+    ROOM(old, m * c, float);
     for (int b = 0; b < 4; b++) {
-        ROOM(from[b], m * ld, float);
-        ROOM(sent[b], m * ld, float);
+        ROOM(from[b], m * c, float);
+        ROOM(sent[b], m * c, float);
     }
     ROOM(factor, m, float);
     ROOM(last, m, float);
-    ROOM(value, ld, float);
+    ROOM(value, c, float);
     ROOM(before, p->ncell, int32_t);
     ROOM(best, p->ncell, int32_t);
 #undef ROOM
@@ -91,19 +92,19 @@ static inline int across(int j, int b) { return (j & ~3) | ((b - j) & 3); }
  * open before (row_of, part_of) go on; those of cells that were fixed since are part of base. */
 static void beliefs_build(Beliefs *x, const State *st, int m, int was) {
     const Problem *p = st->p;
-    int c = 4 * m, ld = c;
+    int c = 4 * m;
     for (int f = 0; f < m; f++)
         for (int a = 0; a < 4; a++) {
-            float *row = x->weight + (int64_t)(4 * f + a) * ld;
+            float *row = x->weight + (int64_t)(4 * f + a) * c;
             for (int g = 0; g < m; g++) {
                 float scratch[4];
                 const float *score = scores4(p, 4 * x->fragment[f] + a, x->fragment[g], scratch);
-                for (int k = 0; k < 4; k++) row[4 * g + k] = f == g ? 0.0f : expf(BETA * score[k]);
+                for (int k = 0; k < 4; k++) row[4 * g + k] = f == g ? 0.0f : expf(BETA * fminf(score[k], SUREST));
             }
         }
     for (int i = 0; i < m; i++) {
         int cell = x->cell[i];
-        float *row = x->base + (int64_t)i * ld, most = -1e30f;
+        float *row = x->base + (int64_t)i * c, most = -1e30f;
         for (int j = 0; j < c; j++) {
             int code = 4 * x->fragment[j >> 2] + (j & 3);
             row[j] = unary(p, cell, code);
@@ -117,13 +118,13 @@ static void beliefs_build(Beliefs *x, const State *st, int m, int was) {
         for (int j = 0; j < c; j++) row[j] = expf(BETA * (row[j] - most));
     }
     for (int b = 0; b < 4; b++) {
-        memcpy(x->old, x->from[b], (size_t)x->m * x->ld * sizeof(float));
+        memcpy(x->old, x->from[b], (size_t)x->m * x->c * sizeof(float));
         for (int i = 0; i < m; i++) {
             int kept = was ? x->row_of[x->cell[i]] : -1;
             int known = kept >= 0 && x->open[x->cell[i] + p->offset[b]] >= 0;
             for (int j = 0; j < c; j++)
-                x->from[b][(int64_t)i * ld + j] =
-                    known ? x->old[(int64_t)kept * x->ld + 4 * x->part_of[x->fragment[j >> 2]] + (j & 3)] : 1.0f;
+                x->from[b][(int64_t)i * c + j] =
+                    known ? x->old[(int64_t)kept * x->c + 4 * x->part_of[x->fragment[j >> 2]] + (j & 3)] : 1.0f;
         }
     }
     memcpy(x->last, x->factor, (size_t)x->m * sizeof(float));
@@ -134,18 +135,17 @@ static void beliefs_build(Beliefs *x, const State *st, int m, int was) {
     }
     x->m = m;
     x->c = c;
-    x->ld = ld;
 }
 
 /* out = sum_k value[k] weight[k], over values that weigh something. */
-WIDE static void beliefs_sum(const float *restrict value, const float *restrict weight, int c, int ld, float *restrict out) {
+WIDE static void beliefs_sum(const float *restrict value, const float *restrict weight, int c, float *restrict out) {
     const float *row[ROWS_OF_FOUR];
     float much[ROWS_OF_FOUR];
     int count = 0;
     for (int j = 0; j < c; j++) out[j] = 0.0f;
     for (int k = 0; k < c; k++) {
         if (value[k] > LITTLE) {
-            row[count] = weight + (int64_t)k * ld;
+            row[count] = weight + (int64_t)k * c;
             much[count++] = value[k];
         }
         if (count == ROWS_OF_FOUR) {
@@ -161,8 +161,8 @@ WIDE static void beliefs_sum(const float *restrict value, const float *restrict 
 
 /* What cell i believes but for what the neighbour at bearing b told, by the sides that face b; sums to 1. */
 static void beliefs_without(const Beliefs *x, int i, int b, float *restrict value) {
-    const float *base = x->base + (int64_t)i * x->ld, *m1 = x->from[(b + 1) & 3] + (int64_t)i * x->ld;
-    const float *m2 = x->from[(b + 2) & 3] + (int64_t)i * x->ld, *m3 = x->from[(b + 3) & 3] + (int64_t)i * x->ld;
+    const float *base = x->base + (int64_t)i * x->c, *m1 = x->from[(b + 1) & 3] + (int64_t)i * x->c;
+    const float *m2 = x->from[(b + 2) & 3] + (int64_t)i * x->c, *m3 = x->from[(b + 3) & 3] + (int64_t)i * x->c;
     float sum = 0.0f;
     for (int f = 0; f < x->m; f++)
         for (int k = 0; k < 4; k++) {
@@ -188,26 +188,26 @@ static void beliefs_scale(float *sent, int c) {
 
 /* One round of messages between all open cells, then beliefs and factors. */
 static void beliefs_round(Beliefs *x, const Problem *p) {
-    int m = x->m, c = x->c, ld = x->ld;
+    int m = x->m, c = x->c;
     for (int i = 0; i < m; i++)
         for (int b = 0; b < 4; b++) {
             if (x->open[x->cell[i] + p->offset[b]] < 0) continue;
             beliefs_without(x, i, b, x->value);
-            beliefs_sum(x->value, x->weight, c, ld, x->sent[b] + (int64_t)i * ld);
-            beliefs_scale(x->sent[b] + (int64_t)i * ld, c);
+            beliefs_sum(x->value, x->weight, c, x->sent[b] + (int64_t)i * c);
+            beliefs_scale(x->sent[b] + (int64_t)i * c, c);
         }
     for (int f = 0; f < m; f++) x->last[f] = 0.0f;
     for (int i = 0; i < m; i++) {
         for (int b = 0; b < 4; b++) {
             int other = x->open[x->cell[i] + p->offset[b]];
             if (other < 0) continue;
-            float *from = x->from[b] + (int64_t)i * ld;
-            const float *sent = x->sent[(b + 2) & 3] + (int64_t)other * ld;
+            float *from = x->from[b] + (int64_t)i * c;
+            const float *sent = x->sent[(b + 2) & 3] + (int64_t)other * c;
             for (int j = 0; j < c; j++) from[j] = DAMPING * from[j] + (1.0f - DAMPING) * sent[across(j, b)];
         }
-        const float *base = x->base + (int64_t)i * ld, *m0 = x->from[0] + (int64_t)i * ld, *m1 = x->from[1] + (int64_t)i * ld;
-        const float *m2 = x->from[2] + (int64_t)i * ld, *m3 = x->from[3] + (int64_t)i * ld;
-        float *belief = x->belief + (int64_t)i * ld, sum = 0.0f;
+        const float *base = x->base + (int64_t)i * c, *m0 = x->from[0] + (int64_t)i * c, *m1 = x->from[1] + (int64_t)i * c;
+        const float *m2 = x->from[2] + (int64_t)i * c, *m3 = x->from[3] + (int64_t)i * c;
+        float *belief = x->belief + (int64_t)i * c, sum = 0.0f;
         for (int j = 0; j < c; j++) {
             belief[j] = base[j] * x->factor[j >> 2] * (m0[j] * m1[j]) * (m2[j] * m3[j]);
             sum += belief[j];
@@ -227,21 +227,21 @@ static void beliefs_round(Beliefs *x, const Problem *p) {
 
 /* The surest value of all cells that are not fixed is fixed. */
 static void beliefs_fix(Beliefs *x) {
-    int ld = x->ld, at = -1, to = 0;
+    int c = x->c, at = -1, to = 0;
     float most = -1.0f;
     for (int i = 0; i < x->m; i++) {
         if (x->chosen[i] >= 0) continue;
         for (int j = 0; j < x->c; j++)
-            if (!x->taken[j >> 2] && x->belief[(int64_t)i * ld + j] > most) {
-                most = x->belief[(int64_t)i * ld + j];
+            if (!x->taken[j >> 2] && x->belief[(int64_t)i * c + j] > most) {
+                most = x->belief[(int64_t)i * c + j];
                 at = i;
                 to = j;
             }
     }
     for (int i = 0; i < x->m; i++)
-        for (int k = to & ~3; k < (to & ~3) + 4; k++) x->base[(int64_t)i * ld + k] = 0.0f;
-    memset(x->base + (int64_t)at * ld, 0, (size_t)x->c * sizeof(float));
-    x->base[(int64_t)at * ld + to] = 1.0f;
+        for (int k = to & ~3; k < (to & ~3) + 4; k++) x->base[(int64_t)i * c + k] = 0.0f;
+    memset(x->base + (int64_t)at * c, 0, (size_t)x->c * sizeof(float));
+    x->base[(int64_t)at * c + to] = 1.0f;
     x->chosen[at] = to;
     x->taken[to >> 2] = 1;
 }
