@@ -24,7 +24,7 @@ from jigsync.errors import FormatError, InputError, OptionError  # noqa: E402
 from jigsync.io.images import read_rgb, write_png  # noqa: E402
 from jigsync.learn import checkpoint, loop  # noqa: E402
 from jigsync.learn.chunks import SIZE, Chunks, Sample, make_chunk  # noqa: E402
-from jigsync.learn.curve import drawn  # noqa: E402
+from jigsync.learn.curve import Line, drawn  # noqa: E402
 from jigsync.learn.export import check_golden, export_run, golden_path  # noqa: E402
 from jigsync.learn.loop import LoopOptions, Report, train  # noqa: E402
 from jigsync.learn.matcher import BORDER, TOUCHING, Matcher, placing_losses, side_logits  # noqa: E402
@@ -310,11 +310,14 @@ def test_two_processes_train_one_network(images: Path, run: Path, tmp_path: Path
 
 
 def test_a_picture_of_the_curve_shows_every_model() -> None:
-    """Validation of a model without shares, as that of the likeness head, is drawn, too."""
-    assert drawn("validation.csv", [{"step": "1", "score": "2", "5x5 top1": "0.5", "5x5 nll": "3"}]) == ["5x5 top1"]
-    assert drawn("validation.csv", [{"step": "1", "score": "2", "5x5 gain": "3"}]) == ["score", "5x5 gain"]
-    assert drawn("curve.csv", [{"step": "1", "rate": "2", "samples_per_s": "3", "loss": "4", "top1": "5"}]) == [
-        "loss",
-        "top1",
+    """Of validation the shares; of a model without any, as the likeness head, all of it, as what it gained."""
+    [share] = drawn("validation.csv", [{"step": "1", "score": "2", "5x5 top1": "0.5", "5x5 nll": "3"}])
+    assert share == Line("5x5 top1", [1], [0.5], relative=False)
+    gains = [{"step": "1", "score": "2", "5x5 nll": "3.25"}, {"step": "4", "score": "2.5", "5x5 nll": "3"}]
+    assert drawn("validation.csv", gains) == [
+        Line("score (2.000)", [1, 4], [0, 0.5], relative=True),
+        Line("5x5 nll (3.250)", [1, 4], [0, -0.25], relative=True),
     ]
+    means = [{"step": "1", "rate": "2", "samples_per_s": "3", "loss": "4", "top1": "5"}]
+    assert drawn("curve.csv", means) == [Line("loss", [1], [4], relative=False), Line("top1", [1], [5], relative=False)]
     assert drawn("curve.csv", []) == []

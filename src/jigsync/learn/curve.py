@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from jigsync.io.files import write_bytes
@@ -53,12 +54,13 @@ class Curve:
             return
         figure, axes = pyplot.subplots(1, 2, figsize=(13, 4), layout="constrained")
         for axis, name in zip(axes, (TRAINING, VALIDATION), strict=True):
-            rows = self.rows[name]
-            for key in drawn(name, rows):
-                axis.plot([int(r["step"]) for r in rows], [float(r[key]) for r in rows], label=key, linewidth=1)
-            if axis.lines:
+            lines = drawn(name, self.rows[name])
+            for i, line in enumerate(lines):  # ten colours, then the same dashed
+                axis.plot(line.steps, line.values, "--" if i >= 10 else "-", color=f"C{i % 10}", label=line.label, lw=1)
+            if lines:
                 axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))  # beside, not over, the lines
-            axis.set_title(name.removesuffix(".csv"))
+            title = name.removesuffix(".csv")
+            axis.set_title(f"{title}: change since its first row" if any(x.relative for x in lines) else title)
             axis.set_xlabel("step")
         buffer = io.BytesIO()
         figure.savefig(buffer, dpi=110, bbox_inches="tight")
@@ -66,11 +68,32 @@ class Curve:
         write_bytes(self._folder / PICTURE, buffer.getvalue())
 
 
-def drawn(name: str, rows: Rows) -> list[str]:
-    """The columns that a picture of some rows shows: of validation the shares, or, where it has none, everything."""
+@dataclass(frozen=True)
+class Line:
+    """A line of the picture; a relative one shows values less the first, which its label names."""
+
+    label: str
+    steps: list[int]
+    values: list[float]
+    relative: bool
+
+
+def drawn(name: str, rows: Rows) -> list[Line]:
+    """The lines that a picture of some rows shows: of training every mean, of validation the shares.
+
+    Where validation has no shares, everything, as the change since the first row: -log p of 1.3 and of 3.6 beside each
+    other are flat lines otherwise, however much each gains.
+    """
     known = [key for key in (rows[0] if rows else {}) if key not in ("step", "rate", "samples_per_s")]
-    shares = [key for key in known if name == VALIDATION and key.endswith(("top1", "right", "vote"))]
-    return shares or known
+    shares = [key for key in known if key.endswith(("top1", "right", "vote"))]
+    relative = name == VALIDATION and not shares
+    steps = [int(row["step"]) for row in rows]
+    lines = []
+    for key in shares if name == VALIDATION and shares else known:
+        values = [float(row[key]) for row in rows]
+        label = f"{key} ({values[0]:.3f})" if relative else key
+        lines.append(Line(label, steps, [v - values[0] for v in values] if relative else values, relative))
+    return lines
 
 
 def _csv(rows: list[dict[str, str]]) -> bytes:
