@@ -10,12 +10,12 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SYNC = Path(__file__).resolve().parent / "src" / "jigsync" / "sync"
+ENGINE = Path(__file__).resolve().parent / "src" / "jigsync" / "engine"
 
 
 def _build_module() -> ModuleType:
-    """jigsync.sync.build without importing jigsync, whose dependencies are not there yet."""
-    spec = importlib.util.spec_from_file_location("_jigsync_build", SYNC / "build.py")
+    """jigsync.engine.build without importing jigsync, whose dependencies are not there yet."""
+    spec = importlib.util.spec_from_file_location("_jigsync_build", ENGINE / "build.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

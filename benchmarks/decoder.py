@@ -13,7 +13,7 @@ Every row is one way to decode the same measurements:
 measurements prefer something else. Times are ratios to the whole search of the same puzzle in this run, and the whole
 search's own time is printed in seconds for orientation only.
 
-The last lines judge the links of sync/engine_src/links.c: how often a side's true partner comes first by score and
+The last lines judge the links of engine/src/links.c: how often a side's true partner comes first by score and
 by matching and loops, on planted 10 x 10 puzzles.
 """
 
@@ -29,17 +29,17 @@ from typing import Any
 import numpy as np
 
 from jigsync import data
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions, severity
+from jigsync.engine.library import Plan
+from jigsync.engine.problem import CompiledProblem, Poses, poses_of
+from jigsync.engine.search import COLD, GROWTHS, HOT, LNS, effort_for, solve_map
 from jigsync.io.images import list_images, read_rgb
+from jigsync.learn.fit.confidence import right_fragments
 from jigsync.measure import registry
-from jigsync.placement import Placed
-from jigsync.puzzle import Grid
-from jigsync.study.confidence import right_fragments
-from jigsync.study.planted import plant, true_pairs
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions, severity
-from jigsync.sync.engine import COLD, GROWTHS, HOT, LNS, effort_for, solve_map
-from jigsync.sync.engine_library import Plan
-from jigsync.sync.engine_problem import CompiledProblem, Poses, poses_of
+from jigsync.studies.planted import plant, true_pairs
+from jigsync.values.placement import Placed
+from jigsync.values.puzzle import Grid
 
 SIDES = {3: 128, 5: 128, 10: 64, 20: 64}
 """n -> pixels of a cell."""

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jigsync.puzzle import Grid
 from jigsync.solvers import base
+from jigsync.values.puzzle import Grid
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from planted import planted

@@ -14,14 +14,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import SEVERITIES, CutOptions
 from jigsync.data import names, picture
 from jigsync.io.images import read_rgb
 from jigsync.measure import registry
-from jigsync.measure.sides import SideScores
-from jigsync.puzzle import Grid
-from jigsync.study.touching import touching
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import SEVERITIES, CutOptions
+from jigsync.score.touching import touching
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
 
 
 def peak() -> str:
@@ -74,7 +74,7 @@ def main() -> None:
         on_top = share_on_top(scores, touching(truth.placement, puzzle.ids))
         print(f"{len(scores.values):,} scores listed; the true neighbour is on top for {on_top:.1%} of the sides")
     if options.solve:
-        from jigsync.sync.engine import solve_map
+        from jigsync.engine.search import solve_map
 
         clock = lap()
         found = solve_map(scores, grid)

@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 from jigsync import data
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions, severity
 from jigsync.io.images import list_images, read_rgb
 from jigsync.measure import registry
-from jigsync.puzzle import Grid
 from jigsync.solvers import base
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions, severity
+from jigsync.values.puzzle import Grid
 
 
 def main() -> None:

@@ -29,17 +29,17 @@ import numpy as np
 from PIL import Image
 
 from jigsync.api import solve
+from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.data import names, picture
 from jigsync.io.files import write_json
 from jigsync.io.images import read_rgb
-from jigsync.placement import Placed, Placement, Solution
-from jigsync.puzzle import Grid, Puzzle
-from jigsync.study.intervals import bootstrap_mean
-from jigsync.study.score import score
-from jigsync.study.squares import same_pixels
-from jigsync.study.touching import neighbour_accuracy
-from jigsync.sweep.squares import SquareOptions, cut_squares
-from jigsync.truth import Truth
+from jigsync.score.cells import score
+from jigsync.score.intervals import bootstrap_mean
+from jigsync.score.touching import neighbour_accuracy
+from jigsync.studies.squares import same_pixels
+from jigsync.values.placement import Placed, Placement, Solution
+from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.truth import Truth
 
 OURS = ("jigsync:learned", "jigsync:boundary", "tree:mgc", "greedy:mgc", "genetic:mgc")
 GAPS = "gaps"

@@ -30,18 +30,18 @@ import cv2
 
 import jigsync
 from jigsync import data
-from jigsync.errors import JigsyncError
+from jigsync.corpus.engines import EngineName, open_engine
+from jigsync.corpus.manifest import plan_rows
+from jigsync.corpus.plan import SweepOptions, plan_sweep, usable_pictures
+from jigsync.corpus.pool import Workers, run_units
+from jigsync.corpus.sweep import PER_SHARD, Unit, plan_units, write_unit
+from jigsync.evaluate import plan, predict
+from jigsync.evaluate.cache import Config
+from jigsync.evaluate.spec import Method
 from jigsync.io.images import list_images
-from jigsync.puzzle import Grid
-from jigsync.study.evaluate import plan, predict
-from jigsync.study.evaluate.cache import Config
-from jigsync.study.evaluate.spec import Method
-from jigsync.study.result import silent
-from jigsync.sweep.corpus import PER_SHARD, Unit, plan_units, write_unit
-from jigsync.sweep.engines import EngineName, open_engine
-from jigsync.sweep.manifest import plan_rows
-from jigsync.sweep.plan import SweepOptions, plan_sweep, usable_pictures
-from jigsync.sweep.pool import Workers, run_units
+from jigsync.studies.result import silent
+from jigsync.values.errors import JigsyncError
+from jigsync.values.puzzle import Grid
 
 TOTALS = (100_000, 10_000_000)
 SEVERITIES = ("clean", "medium", "severe")

@@ -9,10 +9,10 @@ import time
 
 import numpy as np
 
-from jigsync.placement import Placed, Solution
-from jigsync.puzzle import Grid
-from jigsync.study.score import score, score_batch
-from jigsync.truth import Truth
+from jigsync.score.cells import score, score_batch
+from jigsync.values.placement import Placed, Solution
+from jigsync.values.puzzle import Grid
+from jigsync.values.truth import Truth
 
 BATCH = 100_000
 SINGLE = 500

@@ -20,7 +20,7 @@ from typing import Any, Final
 import jigsync
 from jigsync import data
 from jigsync.io.puzzle_folder import puzzle_members
-from jigsync.truth import Truth
+from jigsync.values.truth import Truth
 
 PATIENCE: Final = 120.0
 """Seconds after which a silent server counts as dead."""

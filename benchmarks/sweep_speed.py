@@ -15,11 +15,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import cv2
 import numpy as np
 
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import SEVERITIES, CutOptions
 from jigsync.data import picture
 from jigsync.io.images import read_rgb
-from jigsync.puzzle import Grid
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import SEVERITIES, CutOptions
+from jigsync.values.puzzle import Grid
 
 
 def rate(rgb: np.ndarray, options: CutOptions, seconds: float) -> float:

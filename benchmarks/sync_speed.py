@@ -10,12 +10,12 @@ import time
 
 import numpy as np
 
-from jigsync.measure.listing import Listing
-from jigsync.measure.measurements import Measurements
-from jigsync.puzzle import Grid
-from jigsync.study.synthetic import random_layout, turn_evidence
+from jigsync.studies.synthetic import random_layout, turn_evidence
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import synchronize
+from jigsync.values.listing import Listing
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Grid
 
 GRID = Grid(80, 125)
 DEGREE = 20

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from jigsync.corpus.pool import Workers, run_units
 from jigsync.io import files, remote
-from jigsync.sweep.pool import Workers, run_units
 
 
 @dataclass(frozen=True)

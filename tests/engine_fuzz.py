@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.measure.sides import SideScores
-from jigsync.puzzle import Grid
-from jigsync.sync import build
-from jigsync.sync.engine import solve_map
+from jigsync.engine import build
+from jigsync.engine.search import solve_map
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
 
 HOOK = ((5, 4), (4, 4), (3, 4), (2, 4), (2, 5), (1, 5), (2, 6), (1, 6), (2, 7), (1, 7))
 """(row, col) of fragments that cling together: a stalk, and beside its end a block that fits a 3 x 3 grid. Grown from

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.measure.sides import side_at
-from jigsync.puzzle import Grid
-from jigsync.study.planted import Planted, plant
-from jigsync.sync.engine_problem import CompiledProblem
+from jigsync.engine.problem import CompiledProblem
+from jigsync.studies.planted import Planted, plant
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import side_at
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from fuzz_mutations import Case
 from web import zipped
 
 import jigsync
-from jigsync.errors import JigsyncError
+from jigsync.corpus.met import _present
 from jigsync.io.files import json_bytes
 from jigsync.io.gap import GapSplit
 from jigsync.io.images import picture_size, read_rgb, read_rgba
@@ -30,9 +30,9 @@ from jigsync.io.seal import sealed
 from jigsync.io.shards import read_shard
 from jigsync.io.solution_file import load_solution
 from jigsync.io.truth_file import load_truth
-from jigsync.puzzle import Fragments, Puzzle
-from jigsync.study.score import score
-from jigsync.sweep.met import _present
+from jigsync.score.cells import score
+from jigsync.values.errors import JigsyncError
+from jigsync.values.puzzle import Fragments, Puzzle
 from jigsync.web.limits import Limits, Refusal
 
 LONGEST = 1000
@@ -114,8 +114,8 @@ def _tarred(folder: Path) -> None:
 
 
 def _corpus(folder: Path) -> None:
-    from jigsync.study.evaluate.plan import Wanted, from_manifest
-    from jigsync.sweep.report import corpus_report
+    from jigsync.corpus.report import corpus_report
+    from jigsync.evaluate.plan import Wanted, from_manifest
 
     for path in (folder / "out" / "stats").glob("*.json"):
         _reseal(path)
@@ -138,7 +138,7 @@ def _reseal(path: Path) -> None:
 
 
 def _evaluation(folder: Path) -> None:
-    from jigsync.study.evaluate.run import evaluate, reopen, write_tables
+    from jigsync.evaluate.run import evaluate, reopen, write_tables
 
     specs, config, seed = reopen(folder)
     write_tables(evaluate(folder, specs, config, seed, "model"))
@@ -222,13 +222,13 @@ def _dino(folder: Path) -> None:
 
 
 def _kinds(folder: Path) -> None:
-    from jigsync.study.kinds import kinds_of
+    from jigsync.score.kinds import kinds_of
 
     kinds_of([folder / "a.png"])
 
 
 def _calibration(folder: Path) -> None:
-    from jigsync.study.calibrate import older
+    from jigsync.learn.fit.calibrate import older
 
     older(folder / "calibration.json")
 

@@ -24,16 +24,16 @@ from fuzz_mutations import Case
 from PIL import Image
 from web import zipped
 
+from jigsync.corpus.plan import SweepOptions, plan_sweep
+from jigsync.corpus.sweep import plan_units, write_unit
 from jigsync.io.files import json_bytes, json_line
 from jigsync.io.images import image_bytes_sha256, png_bytes
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.io.shards import write_shard
 from jigsync.io.solution_file import solution_json
 from jigsync.io.truth_file import truth_json
-from jigsync.placement import Gauge, Solution
-from jigsync.puzzle import Grid
-from jigsync.sweep.corpus import plan_units, write_unit
-from jigsync.sweep.plan import SweepOptions, plan_sweep
+from jigsync.values.placement import Gauge, Solution
+from jigsync.values.puzzle import Grid
 
 PICTURE = np.random.default_rng(5).integers(0, 256, (19, 23, 4), dtype=np.uint8)
 
@@ -149,10 +149,10 @@ def corpus() -> Case:
 @cache
 def evaluation() -> Case:
     """A run with one prediction and its truth."""
-    from jigsync.study.evaluate.cache import Cache, Config, Prediction
-    from jigsync.study.evaluate.run import begin
-    from jigsync.study.evaluate.spec import Method, PictureSource, Spec
-    from jigsync.sweep.options import CutOptions
+    from jigsync.cutting.options import CutOptions
+    from jigsync.evaluate.cache import Cache, Config, Prediction
+    from jigsync.evaluate.run import begin
+    from jigsync.evaluate.spec import Method, PictureSource, Spec
 
     def make(root: Path) -> None:
         method = Method("greedy", "mgc")

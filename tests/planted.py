@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jigsync import z4
-from jigsync.measure.sides import SideScores
-from jigsync.puzzle import Grid
 from jigsync.solvers.base import Assignment, SolveRequest
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jigsync.placement import Placed
-from jigsync.puzzle import Fragments, Grid, Pixels, Puzzle
-from jigsync.truth import Truth
+from jigsync.values.placement import Placed
+from jigsync.values.puzzle import Fragments, Grid, Pixels, Puzzle
+from jigsync.values.truth import Truth
 
 CELL = 5
 GRID = Grid(2, 3)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import jigsync
 from jigsync import data
-from jigsync.puzzle import Puzzle
+from jigsync.values.puzzle import Puzzle
 
 GREEN = (62, 128, 84)
 

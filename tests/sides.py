@@ -8,15 +8,15 @@ from functools import cache
 
 import numpy as np
 
-from jigsync import z4
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import SEVERITIES, CutOptions, Damage
 from jigsync.data import picture
 from jigsync.io.images import read_rgb
 from jigsync.measure.contour import Contours
-from jigsync.puzzle import Fragments, Grid, Puzzle
-from jigsync.study.touching import touching
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import SEVERITIES, CutOptions, Damage
-from jigsync.truth import Truth
+from jigsync.score.touching import touching
+from jigsync.values import z4
+from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.truth import Truth
 
 
 def made_up(fragments: int = 3, samples: int = 7, depth: int = 4, seed: int = 0, cell: float = 20.0) -> Contours:

@@ -11,15 +11,16 @@ from scipy.special import log_softmax
 from sides import cut, stored_turned
 
 import jigsync
-from jigsync import api, data, z4
-from jigsync.errors import FormatError, JigsyncError
+from jigsync import api, data
 from jigsync.io.images import read_rgb
 from jigsync.measure import anchor, unary, views
 from jigsync.measure.boundary import Boundary
-from jigsync.measure.measurements import Measurements
 from jigsync.measure.unary import load_unary, measure_fragments, measure_picture
-from jigsync.puzzle import Pixels, Puzzle
 from jigsync.sync.gauge import probabilities, votes
+from jigsync.values import z4
+from jigsync.values.errors import FormatError, JigsyncError
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Pixels, Puzzle
 
 
 def opaque(name: str) -> Pixels:

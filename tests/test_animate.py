@@ -11,14 +11,15 @@ import pytest
 import sample
 from PIL import Image
 
-from jigsync import cli, z4
-from jigsync.errors import OptionError
+from jigsync import cli
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.solution_file import save_solution
 from jigsync.io.truth_file import save_truth
-from jigsync.placement import Placed, Solution
 from jigsync.render import animate
 from jigsync.render.animate import MOVES, animation_bytes, frames
+from jigsync.values import z4
+from jigsync.values.errors import OptionError
+from jigsync.values.placement import Placed, Solution
 
 SOLUTION = Solution("ok", "", sample.GRID, sample.PLACEMENT)
 

@@ -15,16 +15,16 @@ from sides import cut
 import jigsync
 from jigsync import Grid, Puzzle, Solution, Truth, api, data
 from jigsync.api import as_grid
-from jigsync.errors import FormatError, ImageError, InputError, JigsyncError, OptionError
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.measure.boundary import Boundary
-from jigsync.measure.measurements import Measurements
-from jigsync.puzzle import Fragments
+from jigsync.score.cells import score
+from jigsync.score.touching import neighbour_accuracy
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Pin, Progress, SolveRequest
-from jigsync.study.score import score
-from jigsync.study.touching import neighbour_accuracy
 from jigsync.sync.gauge import evidence, probabilities, votes
+from jigsync.values.errors import FormatError, ImageError, InputError, JigsyncError, OptionError
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Fragments
 
 PUBLIC = {
     *("FormatError", "Fragments", "Gauge", "Grid", "ImageError", "InputError", "JigsyncError", "MissingExtraError"),

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from sides import cut, partners, turned_sides
 
-from jigsync import z4
-from jigsync.errors import ImageError, OptionError
+from jigsync.cutting.options import Damage
+from jigsync.engine.search import solve_map
 from jigsync.measure import boundary, probabilities, registry
 from jigsync.measure.boundary import Boundary, make_costs, regime_of
 from jigsync.measure.calibration import Calibration, shipped
 from jigsync.measure.contour import read_contours
-from jigsync.measure.listing import SIDES_OF_UNIT
-from jigsync.measure.measurements import Measurements
-from jigsync.placement import Placed
-from jigsync.puzzle import Fragments, Grid, Puzzle
-from jigsync.study.touching import neighbour_accuracy
-from jigsync.sweep.options import Damage
-from jigsync.sync.engine import solve_map
+from jigsync.score.touching import neighbour_accuracy
+from jigsync.values import z4
+from jigsync.values.errors import ImageError, OptionError
+from jigsync.values.listing import SIDES_OF_UNIT
+from jigsync.values.measurements import Measurements
+from jigsync.values.placement import Placed
+from jigsync.values.puzzle import Fragments, Grid, Puzzle
 
 SMALL = {"clean": ("clean", (3, 4), 32), "medium": ("medium", (3, 4), 48)}
 

@@ -9,7 +9,6 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from jigsync.errors import FormatError
 from jigsync.measure import boundary, calibration
 from jigsync.measure.calibration import (
     FEATURES_PER_COST,
@@ -24,6 +23,7 @@ from jigsync.measure.calibration import (
     row_stats,
     shipped,
 )
+from jigsync.values.errors import FormatError
 
 
 def log_costs(fragments: int, seed: int) -> np.ndarray:

@@ -6,10 +6,10 @@ import pytest
 
 import jigsync
 from jigsync import data
-from jigsync.errors import OptionError
-from jigsync.placement import Placed, Solution
-from jigsync.puzzle import Grid
 from jigsync.solvers.base import Progress
+from jigsync.values.errors import OptionError
+from jigsync.values.placement import Placed, Solution
+from jigsync.values.puzzle import Grid
 
 PUZZLE, TRUTH = jigsync.cut_with_truth(data.picture("chelsea"), "2x3", "light", cell=48, seed=3)
 KNOWN = Solution("ok", "", TRUTH.grid, TRUTH.placement, puzzle=PUZZLE)

@@ -17,7 +17,7 @@ import typer
 
 import jigsync
 from jigsync import cli
-from jigsync.errors import FormatError, MissingExtraError
+from jigsync.values.errors import FormatError, MissingExtraError
 
 Command = Callable[..., Any]
 

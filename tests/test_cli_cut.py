@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from jigsync.cli import main
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import SEVERITIES, CutOptions, Damage
 from jigsync.io.images import read_rgb, write_png
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.io.truth_file import load_truth
-from jigsync.puzzle import Grid
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import SEVERITIES, CutOptions, Damage
+from jigsync.values.puzzle import Grid
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from jigsync import cli
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.solution_file import save_solution
 from jigsync.io.truth_file import save_truth
-from jigsync.placement import Placed, Solution
 from jigsync.render.style import RED
+from jigsync.values.placement import Placed, Solution
 
 SWAPPED = {**sample.PLACEMENT, "f02": Placed(0, 2, 1), "f19": Placed(0, 0, 0)}
 TURNED = {**sample.PLACEMENT, "f30": Placed(1, 1, 2, 0.25)}

@@ -14,7 +14,7 @@ import jigsync
 from jigsync import Puzzle, Solution, cli, data
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.solution_file import load_solution
-from jigsync.study.score import score
+from jigsync.score.cells import score
 
 
 @pytest.fixture

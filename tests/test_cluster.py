@@ -24,21 +24,22 @@ import s3_server
 from s3fs import S3FileSystem
 
 import jigsync
-from jigsync.errors import InputError, MissingExtraError, OptionError
+from jigsync.corpus import ray_engine
+from jigsync.corpus import sweep as corpus
+from jigsync.corpus.engines import open_engine
+from jigsync.corpus.plan import Sweep, SweepOptions, plan_sweep
+from jigsync.corpus.pool import run_units
+from jigsync.corpus.ray_engine import RayEngine, check_identity, identity_here
+from jigsync.corpus.sweep import plan_units, write_shards
+from jigsync.evaluate import plan, predict
+from jigsync.evaluate.cache import Cache, Config
+from jigsync.evaluate.scores import score_cache
+from jigsync.evaluate.spec import Method
 from jigsync.io.images import write_png
 from jigsync.io.remote import Remote
-from jigsync.puzzle import Grid
-from jigsync.study.evaluate import plan, predict
-from jigsync.study.evaluate.cache import Cache, Config
-from jigsync.study.evaluate.scores import score_cache
-from jigsync.study.evaluate.spec import Method
-from jigsync.study.result import silent
-from jigsync.sweep import corpus, ray_engine
-from jigsync.sweep.corpus import plan_units, write_shards
-from jigsync.sweep.engines import open_engine
-from jigsync.sweep.plan import Sweep, SweepOptions, plan_sweep
-from jigsync.sweep.pool import run_units
-from jigsync.sweep.ray_engine import RayEngine, check_identity, identity_here
+from jigsync.studies.result import silent
+from jigsync.values.errors import InputError, MissingExtraError, OptionError
+from jigsync.values.puzzle import Grid
 
 OPTIONS = SweepOptions((Grid(2, 3),), ("clean", "medium"), per_image=2, cell=16, seed=3)
 ASKED = ["--grids=2x3", "--severities=clean,medium", "--per-image=2", "--cell=16", "--seed=3", "--shards", "--json"]
@@ -272,7 +273,7 @@ from pathlib import Path
 
 import cluster_work
 from jigsync.cli import main
-from jigsync.sweep import corpus
+from jigsync.corpus import corpus
 
 def with_a_death(work, units, workers):
     return cluster_work.Spoiled(workers, cluster_work.die_while_writing, Path(sys.argv[1])).run(work, units)

@@ -15,15 +15,15 @@ from sides import cut
 
 import jigsync
 from jigsync import cli, data
-from jigsync.measure.sides import SideScores
-from jigsync.placement import Placed, turn_placement
-from jigsync.puzzle import Grid
+from jigsync.cutting.options import SEVERITIES, CutOptions
+from jigsync.learn.fit import confidence as fitting
 from jigsync.solvers import confidence
 from jigsync.solvers.confidence import FEATURES, LARGEST_MARGIN, Confidence, Seen, confidences, fit, observe, shipped
 from jigsync.solvers.energy import touching_sides
-from jigsync.study import confidence as fitting
-from jigsync.study import reliability
-from jigsync.sweep.options import SEVERITIES, CutOptions
+from jigsync.studies import reliability
+from jigsync.values.placement import Placed, turn_placement
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
 
 PUZZLE = planted(Grid(3, 4), 2, noise=1.0)
 

@@ -15,7 +15,8 @@ import pytest
 
 from jigsync import data
 from jigsync.api import cut_with_truth
-from jigsync.errors import FormatError, InputError, MissingExtraError
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions, Damage
 from jigsync.io.images import read_rgb
 from jigsync.measure import backbone as backbones
 from jigsync.measure import registry, vit
@@ -31,10 +32,9 @@ from jigsync.measure.content import (
     read_features,
 )
 from jigsync.measure.contour import read_contours
-from jigsync.puzzle import Fragments, Grid, Puzzle
-from jigsync.study.touching import touching
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions, Damage
+from jigsync.score.touching import touching
+from jigsync.values.errors import FormatError, InputError, MissingExtraError
+from jigsync.values.puzzle import Fragments, Grid, Puzzle
 
 TORCH = "needs the extra 'content' (torch), which is not installed"
 
@@ -176,7 +176,7 @@ def test_lite0_says_its_name_and_sees_nothing_where_nothing_is(lite0: backbones.
 
 def test_content_finds_neighbours_of_a_clean_puzzle(lite0: backbones.Backbone) -> None:
     from jigsync.api import solve
-    from jigsync.study.score import score
+    from jigsync.score.cells import score
 
     puzzle, truth = cut_with_truth(data.picture("coffee"), (2, 3), "clean", cell=128, seed=3)
     solution = solve(puzzle, measurer=Content("content-band"), grid=(2, 3))

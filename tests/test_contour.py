@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jigsync import z4
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions, Damage
 from jigsync.data import picture
-from jigsync.errors import ImageError, InputError
 from jigsync.io.images import read_rgb
 from jigsync.measure.contour import BAND, MAX_SAMPLES, OPAQUE, Contours, estimate_cell, facing, read_contours
-from jigsync.puzzle import Fragments, Grid, Pixels, Puzzle
-from jigsync.study.touching import touching
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions, Damage
+from jigsync.score.touching import touching
+from jigsync.values import z4
+from jigsync.values.errors import ImageError, InputError
+from jigsync.values.puzzle import Fragments, Grid, Pixels, Puzzle
 
 # How to walk in a fragment's own frame, written out: the step outwards and the step along the rows, which run as they
 # do on a side that faces east (from north to south).

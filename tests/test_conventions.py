@@ -12,15 +12,15 @@ import pytest
 import sample
 from PIL import Image
 
-from jigsync import z4
-from jigsync.measure.vocabulary import TURN_I, TURN_J, UNIT, sector_of
-from jigsync.placement import turn_placement
-from jigsync.pose import Pose
-from jigsync.puzzle import Grid
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions
 from jigsync.sync.graph import Graph
 from jigsync.sync.rotation import synchronize_turns
+from jigsync.values import z4
+from jigsync.values.placement import turn_placement
+from jigsync.values.pose import Pose
+from jigsync.values.puzzle import Grid
+from jigsync.values.vocabulary import TURN_I, TURN_J, UNIT, sector_of
 
 SOURCE = Path(z4.__file__).parent
 TURNS = range(4)

@@ -15,20 +15,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jigsync.errors import FormatError, ImageError, InputError, OptionError
+from jigsync.corpus import sweep as corpus
+from jigsync.corpus.manifest import read_manifest
+from jigsync.corpus.plan import Sweep, SweepOptions, load_sweep, plan_sweep
+from jigsync.corpus.pool import run_units
+from jigsync.corpus.report import corpus_report, report_table
+from jigsync.corpus.sweep import plan_units, regenerate, write_shards
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.seeds import derive_seed, split_of
 from jigsync.io.images import read_rgb, write_png
 from jigsync.io.lease import only_writer
 from jigsync.io.seal import checksum, sealed
 from jigsync.io.shards import read_shard
-from jigsync.puzzle import Grid
-from jigsync.sweep import corpus
-from jigsync.sweep.corpus import plan_units, regenerate, write_shards
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.manifest import read_manifest
-from jigsync.sweep.plan import Sweep, SweepOptions, load_sweep, plan_sweep
-from jigsync.sweep.pool import run_units
-from jigsync.sweep.report import corpus_report, report_table
-from jigsync.sweep.seeds import derive_seed, split_of
+from jigsync.values.errors import FormatError, ImageError, InputError, OptionError
+from jigsync.values.puzzle import Grid
 
 OPTIONS = SweepOptions((Grid(2, 3), Grid(2, 2)), ("clean", "medium"), per_image=2, cell=16, seed=3)
 
@@ -216,7 +216,7 @@ def test_work_is_spread_over_processes(tmp_path: Path) -> None:
 KILLED = """
 import multiprocessing, os, signal, sys
 from jigsync.cli import main
-from jigsync.sweep import corpus
+from jigsync.corpus import corpus
 
 corpus.PER_SHARD = 5
 run_units = corpus.run_units

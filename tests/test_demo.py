@@ -14,9 +14,9 @@ from jigsync import cli
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.io.solution_file import load_solution
 from jigsync.io.truth_file import load_truth
-from jigsync.placement import Solution
-from jigsync.puzzle import Puzzle
-from jigsync.study.score import score
+from jigsync.score.cells import score
+from jigsync.values.placement import Solution
+from jigsync.values.puzzle import Puzzle
 
 FAST = ["--picture", "astronaut", "--grid", "2x3", "--severity", "light"]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jigsync.errors import JigsyncError
-from jigsync.sync import build, engine_library
+from jigsync.engine import build
+from jigsync.engine import library as engine_library
+from jigsync.values.errors import JigsyncError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,8 +45,8 @@ def test_a_stale_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_hash_sees_every_source(tmp_path: Path) -> None:
-    copy = tmp_path / "sync"
-    shutil.copytree(build.HERE / "engine_src", copy / "engine_src")
+    copy = tmp_path / "engine"
+    shutil.copytree(build.HERE / "src", copy / "src")
     shutil.copy(build.HERE / "engine.c", copy)
     before = build.source_hash(copy)
     assert before == build.source_hash()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jigsync.sync import build
+from jigsync.engine import build
 
 FUZZ = Path(__file__).with_name("engine_fuzz.py")
 

@@ -10,11 +10,11 @@ import pytest
 from engine_reference import Case, make_case
 from scipy.optimize import linear_sum_assignment
 
-from jigsync import z4
-from jigsync.puzzle import Grid
-from jigsync.study.planted import plant, true_pairs
-from jigsync.sync.engine_library import FUZZ_KINDS, Plan, library
-from jigsync.sync.engine_problem import CompiledProblem, poses_of
+from jigsync.engine.library import FUZZ_KINDS, Plan, library
+from jigsync.engine.problem import CompiledProblem, poses_of
+from jigsync.studies.planted import plant, true_pairs
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid
 
 CASES = {
     "3x4": {"grid": Grid(3, 4)},

@@ -12,16 +12,16 @@ import pytest
 from engine_reference import Case, make_case
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.errors import OptionError
-from jigsync.measure.sides import SideScores, side_at
-from jigsync.puzzle import Grid
-from jigsync.solvers.native import branch_and_bound
-from jigsync.study.planted import Planted, plant, sparsify
-from jigsync.sync import engine
-from jigsync.sync.engine import MapResult, solve_map
-from jigsync.sync.engine_library import Plan
-from jigsync.sync.engine_problem import CompiledProblem, poses_of
+from jigsync.engine import search as engine
+from jigsync.engine.library import Plan
+from jigsync.engine.native import branch_and_bound
+from jigsync.engine.problem import CompiledProblem, poses_of
+from jigsync.engine.search import MapResult, solve_map
+from jigsync.studies.planted import Planted, plant, sparsify
+from jigsync.values import z4
+from jigsync.values.errors import OptionError
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores, side_at
 
 
 def solve(case: Case, **options: object) -> MapResult:

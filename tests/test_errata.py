@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jigsync.study import main, progression
+from jigsync.studies import main, progression
 
 
 def test_the_genetic_row_is_repeated() -> None:

@@ -19,25 +19,25 @@ import pytest
 from PIL import Image
 
 from jigsync import cli, data
-from jigsync.errors import FormatError, InputError, MissingExtraError, OptionError
+from jigsync.corpus.plan import SweepOptions, plan_sweep
+from jigsync.evaluate import chart, fingerprint, plan, predict, run
+from jigsync.evaluate.cache import Cache, Config, Prediction
+from jigsync.evaluate.plan import Wanted, methods_of
+from jigsync.evaluate.scores import Scored, score_cache
+from jigsync.evaluate.spec import Method, PictureSource, Spec
+from jigsync.evaluate.style import STYLE
+from jigsync.evaluate.table import ALL_KINDS, lines, pairs
 from jigsync.io.files import read_jsonl
 from jigsync.measure import registry
 from jigsync.measure.boundary import Boundary
-from jigsync.measure.measurements import Measurements
-from jigsync.placement import Placed, Solution
-from jigsync.puzzle import Grid, Puzzle
+from jigsync.score.intervals import wilson
 from jigsync.solvers.greedy import Greedy
 from jigsync.solvers.tree import Tree
-from jigsync.study.evaluate import chart, fingerprint, plan, predict, run
-from jigsync.study.evaluate.cache import Cache, Config, Prediction
-from jigsync.study.evaluate.plan import Wanted, methods_of
-from jigsync.study.evaluate.scores import Scored, score_cache
-from jigsync.study.evaluate.spec import Method, PictureSource, Spec
-from jigsync.study.evaluate.style import STYLE
-from jigsync.study.evaluate.table import ALL_KINDS, lines, pairs
-from jigsync.study.intervals import wilson
-from jigsync.study.result import silent
-from jigsync.sweep.plan import SweepOptions, plan_sweep
+from jigsync.studies.result import silent
+from jigsync.values.errors import FormatError, InputError, MissingExtraError, OptionError
+from jigsync.values.measurements import Measurements
+from jigsync.values.placement import Placed, Solution
+from jigsync.values.puzzle import Grid, Puzzle
 
 GREEDY, TREE = Method("greedy", "boundary"), Method("tree", "mgc")
 SMALL = Wanted((Grid(2, 3),), ("clean", "light"), 3, cell=24)
@@ -198,13 +198,15 @@ def test_every_part_of_a_puzzle_is_in_its_name(images: Path, monkeypatch: pytest
 
 def test_code_that_matters_is_what_is_imported() -> None:
     modules, libraries = fingerprint.closure([Greedy.__module__, Boundary.__module__])
-    assert {"jigsync.solvers.greedy", "jigsync.solvers.base", "jigsync.measure.worn", "jigsync.z4"} <= set(modules)
+    assert {"jigsync.solvers.greedy", "jigsync.solvers.base", "jigsync.measure.worn", "jigsync.values.z4"} <= set(
+        modules
+    )
     assert not {"jigsync.solvers.tree", "jigsync.solvers.joint", "jigsync.render.marks", "jigsync.api"} & set(modules)
     assert {"numpy", "cv2"} <= libraries
     assert "json" not in libraries
     assert Tree.__module__ in fingerprint.closure([Tree.__module__])[0]
     solving, _ = fingerprint.closure(["jigsync.solvers.joint"])
-    assert "jigsync.sync.engine_library" in solving
+    assert "jigsync.engine.library" in solving
 
 
 def test_changed_files_change_the_code_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,10 @@ from scans import GREEN, Laid, apart, cut, lay
 
 import jigsync
 from jigsync.cli import main
-from jigsync.errors import ImageError
 from jigsync.io.images import write_png
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.scan.skew import skew_of
+from jigsync.values.errors import ImageError
 
 SKEWS = [3.2, -5.1, 0.0, 7.4, -1.3, -8.0]
 

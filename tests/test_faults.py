@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from jigsync.cli import main
-from jigsync.errors import FormatError, InputError
 from jigsync.io.files import read_json, write_json
 from jigsync.io.seal import check_seal, sealed
 from jigsync.io.shards import read_shard
+from jigsync.values.errors import FormatError, InputError
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "benchmarks"))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jigsync.errors import FormatError, InputError, OptionError
 from jigsync.io import files
+from jigsync.values.errors import FormatError, InputError, OptionError
 
 
 def names(folder: Path) -> list[str]:

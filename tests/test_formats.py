@@ -14,7 +14,6 @@ import sample
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jigsync.errors import FormatError, InputError, OptionError
 from jigsync.io.cut_folder import save_cut
 from jigsync.io.files import json_bytes, parse_json
 from jigsync.io.images import png_bytes
@@ -22,9 +21,10 @@ from jigsync.io.puzzle_folder import load_folder, load_puzzle, parse_puzzle_json
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import load_solution, parse_solution, save_solution, solution_json
 from jigsync.io.truth_file import load_truth, parse_truth, save_truth, truth_json
-from jigsync.placement import Gauge, Placed, Solution
-from jigsync.puzzle import Fragments, Grid, Puzzle
-from jigsync.truth import Truth
+from jigsync.values.errors import FormatError, InputError, OptionError
+from jigsync.values.placement import Gauge, Placed, Solution
+from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.truth import Truth
 
 
 def a_truth() -> Truth:

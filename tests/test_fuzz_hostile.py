@@ -18,9 +18,9 @@ from fuzz_readers import write
 
 import jigsync
 from jigsync.cli import main
-from jigsync.errors import InputError
 from jigsync.io.images import natural_key
 from jigsync.io.puzzle_folder import load_folder
+from jigsync.values.errors import InputError
 
 for needed in ("h5py", "onnx", "torch"):
     pytest.importorskip(needed)

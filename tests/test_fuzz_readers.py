@@ -15,7 +15,7 @@ from fuzz_readers import READERS, Defect, Reader, attempt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jigsync.errors import InputError
+from jigsync.values.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 NEEDS = {"gap": "h5py", "matcher": "onnx", "card": "onnx", "checkpoint": "torch", "dino": "torch"}
@@ -85,17 +85,17 @@ READ_BY = {
     "measure/pairwise.py": "card",
     "measure/vit.py": "dino",
     "measure/weights.py": "matcher",
-    "study/calibrate.py": "calibration",
-    "study/evaluate/cache.py": "evaluation",
-    "study/evaluate/run.py": "evaluation",
-    "study/evaluate/spec.py": "corpus",
-    "study/kinds.py": "kinds",
-    "sweep/corpus.py": "corpus",
-    "sweep/manifest.py": "corpus",
-    "sweep/met.py": "met",
-    "sweep/plan.py": "corpus",
-    "sweep/report.py": "corpus",
-    "sweep/stats.py": "corpus",
+    "learn/fit/calibrate.py": "calibration",
+    "evaluate/cache.py": "evaluation",
+    "evaluate/run.py": "evaluation",
+    "evaluate/spec.py": "corpus",
+    "score/kinds.py": "kinds",
+    "corpus/sweep.py": "corpus",
+    "corpus/manifest.py": "corpus",
+    "corpus/met.py": "met",
+    "corpus/plan.py": "corpus",
+    "corpus/report.py": "corpus",
+    "corpus/stats.py": "corpus",
     "web/archive.py": "zip",
     "web/kept.py": "kept",
 }
@@ -109,10 +109,10 @@ OUR_OWN = {
     "measure/anchor.py": "shipped",
     "measure/calibration.py": "shipped",
     "solvers/confidence.py": "shipped",
-    "study/evaluate/fingerprint.py": "our own source",
-    "sweep/download.py": "bytes, which met parses",
-    "sweep/ray_engine.py": "our own source",
-    "sync/build.py": "our own source",
+    "evaluate/fingerprint.py": "our own source",
+    "corpus/download.py": "bytes, which met parses",
+    "corpus/ray_engine.py": "our own source",
+    "engine/build.py": "our own source",
     "web/app.py": "our own pages",
     "web/room.py": "a lock",
     "web/project.py": "written only",

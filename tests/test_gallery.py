@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import sample
 
-from jigsync.placement import Placed, Solution
 from jigsync.render.gallery import gallery, panels
 from jigsync.render.style import AMBER, RED
+from jigsync.values.placement import Placed, Solution
 
 RIGHT = Solution("ok", "", sample.GRID, sample.PLACEMENT)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from jigsync.errors import FormatError, InputError, MissingExtraError, OptionError
 from jigsync.io.gap import GapSplit
+from jigsync.values.errors import FormatError, InputError, MissingExtraError, OptionError
 
 LABELS = np.array([[3, 0, 2, 1], [1, 2, 3, 0], [2, 3, 0, 1]])
 

@@ -19,8 +19,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from jigsync import z4
-from jigsync.errors import ImageError, InputError
 from jigsync.io.images import (
     evenly_spaced,
     image_bytes_sha256,
@@ -31,6 +29,8 @@ from jigsync.io.images import (
     read_rgba,
     write_png,
 )
+from jigsync.values import z4
+from jigsync.values.errors import ImageError, InputError
 
 HEIGHT, WIDTH = 6, 9
 

@@ -126,14 +126,14 @@ def test_layers_have_no_cycle() -> None:
 @pytest.mark.parametrize(
     ("source", "loaded", "anywhere"),
     [
-        ("import jigsync.truth", {"truth"}, {"truth"}),
+        ("import jigsync.values.truth", {"truth"}, {"truth"}),
         ("from jigsync import truth, z4", {"truth", "z4"}, {"truth", "z4"}),
         ("from ..truth import Truth", {"truth"}, {"truth"}),
         ("from . import sides", {"measure"}, {"measure"}),
-        ("def f():\n    from jigsync.truth import Truth", set(), {"truth"}),
-        ("class A:\n    import jigsync.study", {"study"}, {"study"}),
+        ("def f():\n    from jigsync.values.truth import Truth", set(), {"truth"}),
+        ("class A:\n    import jigsync.studies", {"study"}, {"study"}),
         ("if TYPE_CHECKING:\n    import jigsync.web\nelse:\n    import jigsync.cli", {"cli"}, {"web", "cli"}),
-        ("try:\n    import jigsync.sweep\nexcept ImportError:\n    pass", {"sweep"}, {"sweep"}),
+        ("try:\n    import jigsync.corpus\nexcept ImportError:\n    pass", {"sweep"}, {"sweep"}),
         ("import numpy, jigsync", set(), set()),
     ],
 )
@@ -144,5 +144,5 @@ def test_the_test_sees_every_kind_of_import(source: str, loaded: set[str], anywh
 
 
 def test_the_test_sees_imports_by_name() -> None:
-    nodes = list(ast.walk(ast.parse("import_module('jigsync.truth'); A = {'x': 'jigsync.study.score:Score'}")))
+    nodes = list(ast.walk(ast.parse("import_module('jigsync.values.truth'); A = {'x': 'jigsync.score.cells:Score'}")))
     assert parts_in_strings(nodes) == {"truth", "study"}

@@ -20,7 +20,6 @@ pytest.importorskip("onnxscript")
 from learn_quick import QUICK, TINY, QuickTask, quick_task  # noqa: E402
 
 from jigsync.data import picture  # noqa: E402
-from jigsync.errors import FormatError, InputError, OptionError  # noqa: E402
 from jigsync.io.images import read_rgb, write_png  # noqa: E402
 from jigsync.learn import checkpoint, loop  # noqa: E402
 from jigsync.learn.chunks import SIZE, Chunks, Sample, make_chunk  # noqa: E402
@@ -32,9 +31,10 @@ from jigsync.learn.matcher_data import augmented  # noqa: E402
 from jigsync.learn.mixture import MIXTURE, draw_puzzle, parse_mixture, pictures_of  # noqa: E402
 from jigsync.measure.matcher import load_matcher  # noqa: E402
 from jigsync.measure.strips import CHANNELS, ROWS  # noqa: E402
-from jigsync.placement import Placed  # noqa: E402
-from jigsync.puzzle import Grid  # noqa: E402
-from jigsync.study.touching import touching  # noqa: E402
+from jigsync.score.touching import touching  # noqa: E402
+from jigsync.values.errors import FormatError, InputError, OptionError  # noqa: E402
+from jigsync.values.placement import Placed  # noqa: E402
+from jigsync.values.puzzle import Grid  # noqa: E402
 
 
 class Killed(Exception):

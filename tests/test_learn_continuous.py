@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
 torch.set_num_threads(1)
 
-from jigsync.errors import FormatError  # noqa: E402
 from jigsync.learn import checkpoint  # noqa: E402
 from jigsync.learn import continuous as learned  # noqa: E402
 from jigsync.learn.continuous import AngleBatch, Continuous  # noqa: E402
@@ -19,6 +18,7 @@ from jigsync.learn.export import check_golden, export_run  # noqa: E402
 from jigsync.learn.lite0 import FEATURES  # noqa: E402
 from jigsync.measure.continuous import ContinuousModel, log_density  # noqa: E402
 from jigsync.measure.described import HEADS  # noqa: E402
+from jigsync.values.errors import FormatError  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,12 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("accelerate")
 torch.set_num_threads(1)
 
-from jigsync import z4  # noqa: E402
 from jigsync.learn.collapse import Run, TinyPuzzles, train_head  # noqa: E402
-from jigsync.learn.gauge_loss import (  # noqa: E402
-    LOSSES,
-    GaugeCache,
-    chosen,
-    turn_branches,
-    turned_centres,
-    under_gauges,
-)
-from jigsync.puzzle import Grid  # noqa: E402
-from jigsync.study import collapse  # noqa: E402
-from jigsync.study.result import silent  # noqa: E402
+from jigsync.learn.gauge_loss import LOSSES, GaugeCache, chosen, turn_branches, turned_centres, under_gauges  # noqa: E402
+from jigsync.studies import collapse  # noqa: E402
+from jigsync.studies.result import silent  # noqa: E402
+from jigsync.values import z4  # noqa: E402
+from jigsync.values.puzzle import Grid  # noqa: E402
 
 
 def test_centres_turn_as_cells_do() -> None:

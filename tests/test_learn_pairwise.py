@@ -13,15 +13,15 @@ torch.set_num_threads(1)
 
 from sides import cut  # noqa: E402
 
-from jigsync.errors import FormatError  # noqa: E402
 from jigsync.learn import checkpoint  # noqa: E402
 from jigsync.learn.export import check_golden, export_run  # noqa: E402
 from jigsync.learn.lite0 import FEATURES  # noqa: E402
 from jigsync.learn.pairwise import PairBatch, Pairwise, PairwiseOptions  # noqa: E402
-from jigsync.measure import vocabulary as v  # noqa: E402
 from jigsync.measure.described import HEADS  # noqa: E402
 from jigsync.measure.pairwise import Mixing, PairwiseModel  # noqa: E402
-from jigsync.study.true_relations import relations_of  # noqa: E402
+from jigsync.score.true_relations import relations_of  # noqa: E402
+from jigsync.values import vocabulary as v  # noqa: E402
+from jigsync.values.errors import FormatError  # noqa: E402
 
 SMALL = PairwiseOptions(code=16, hidden=16, rounds=1, heads=2)
 

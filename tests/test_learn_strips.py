@@ -8,7 +8,7 @@ from sides import cut
 
 from jigsync.measure import strips
 from jigsync.measure.strips import CELL, CHANNELS, COLOUR, OFFSET, ROWS, VALID, prepared, read_strips
-from jigsync.puzzle import Fragments, Puzzle
+from jigsync.values.puzzle import Fragments, Puzzle
 
 
 def one(pixels: np.ndarray, cell: int) -> Puzzle:

@@ -12,18 +12,18 @@ import pytest
 from sides import cut, partners, turned_sides
 
 import jigsync
-from jigsync import z4
-from jigsync.errors import FormatError, InputError, JigsyncError, OptionError
 from jigsync.measure import learned, likeness, matcher, probabilities, reach
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.calibration import Calibration
 from jigsync.measure.contour import read_contours
 from jigsync.measure.learned import Learned, Matched, Models, at_wear, wear, worn_features
 from jigsync.measure.matcher import FORMAT, SHIPPED, load_matcher
-from jigsync.measure.measurements import Measurements
 from jigsync.measure.strips import VERSION
 from jigsync.measure.weights import weights_path
-from jigsync.puzzle import Fragments, Puzzle
+from jigsync.values import z4
+from jigsync.values.errors import FormatError, InputError, JigsyncError, OptionError
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Fragments, Puzzle
 
 WORN = ("severe", (3, 4), 64)
 

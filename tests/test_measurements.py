@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jigsync import z4
-from jigsync.errors import FormatError, OptionError
-from jigsync.measure import vocabulary as v
-from jigsync.measure.listing import UNIFORM, Listing
-from jigsync.measure.measurements import FEW, MANY, Measurements, UnaryCells, border_odds, border_weight
+from jigsync.values import vocabulary as v
+from jigsync.values import z4
+from jigsync.values.errors import FormatError, OptionError
+from jigsync.values.listing import UNIFORM, Listing
+from jigsync.values.measurements import FEW, MANY, Measurements, UnaryCells, border_odds, border_weight
 
 IDS = ("f017", "f003", "f101", "f042", "f008")
 

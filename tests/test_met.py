@@ -22,12 +22,12 @@ import numpy as np
 import pytest
 
 from jigsync.cli import main
-from jigsync.errors import InputError, OptionError
+from jigsync.corpus import met
+from jigsync.corpus.download import Client, Refused, Unreachable, host_of
+from jigsync.corpus.met import fetch
 from jigsync.io.files import read_jsonl
 from jigsync.io.images import list_images, png_bytes
-from jigsync.sweep import met
-from jigsync.sweep.download import Client, Refused, Unreachable, host_of
-from jigsync.sweep.met import fetch
+from jigsync.values.errors import InputError, OptionError
 
 
 def picture(number: int) -> bytes:

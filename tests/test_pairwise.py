@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from sides import cut
 
-from jigsync.errors import InputError
 from jigsync.measure import pairwise
-from jigsync.measure import vocabulary as v
 from jigsync.measure.learned import Learned
 from jigsync.measure.pairwise import Mixing, PairwiseMeasurer
 from jigsync.measure.weights import weights_path
+from jigsync.values import vocabulary as v
+from jigsync.values.errors import InputError
 
 WORN = ("severe", (3, 4), 64)
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from jigsync import data
+from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.io.images import read_rgb
-from jigsync.puzzle import Grid
-from jigsync.sweep.squares import SquareOptions, cut_squares
+from jigsync.values.puzzle import Grid
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "peers.py"
 GRID = Grid(3, 4)

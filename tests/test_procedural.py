@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from jigsync.errors import OptionError
+from jigsync.corpus.procedural import BETAS, procedural_picture, write_procedural
 from jigsync.io.images import list_images, read_rgb
-from jigsync.sweep.procedural import BETAS, procedural_picture, write_procedural
+from jigsync.values.errors import OptionError
 
 
 def ensemble(beta: float, size: int = 48, count: int = 60) -> NDArray[np.float64]:

@@ -11,16 +11,16 @@ import pytest
 from sides import cut, stored_turned
 
 import jigsync
-from jigsync import z4
-from jigsync.errors import FormatError
 from jigsync.measure import learned
 from jigsync.measure.learned import Learned, Models
-from jigsync.measure.measurements import Measurements
 from jigsync.measure.reach import FORMAT, KNOTS, NEVER, SHIPPED, apart, load_reach, pose_terms
 from jigsync.measure.weights import open_session, weights_path
-from jigsync.puzzle import Grid, Puzzle
 from jigsync.solvers.evidence import REACH, Evidence
-from jigsync.truth import Truth
+from jigsync.values import z4
+from jigsync.values.errors import FormatError
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.truth import Truth
 
 CUT = ("eroded", (3, 4), 64)
 

@@ -20,23 +20,23 @@ import s3_server
 from fsspec.implementations.memory import MemoryFileSystem
 
 from jigsync.cli import main
-from jigsync.errors import InputError, MissingExtraError, OptionError
+from jigsync.corpus import sweep as corpus
+from jigsync.corpus.plan import SweepOptions, load_sweep, plan_sweep
+from jigsync.corpus.report import corpus_report
+from jigsync.corpus.sweep import plan_units, write_shards
+from jigsync.evaluate import plan, predict, run
+from jigsync.evaluate.cache import Cache, Config
+from jigsync.evaluate.scores import score_cache
+from jigsync.evaluate.spec import Method
 from jigsync.io import lease
 from jigsync.io.files import read_json, remove_leftovers, write_bytes, write_json
 from jigsync.io.images import write_png
 from jigsync.io.lease import only_writer
 from jigsync.io.remote import Remote, place
 from jigsync.io.shards import read_shard
-from jigsync.puzzle import Grid
-from jigsync.study.evaluate import plan, predict, run
-from jigsync.study.evaluate.cache import Cache, Config
-from jigsync.study.evaluate.scores import score_cache
-from jigsync.study.evaluate.spec import Method
-from jigsync.study.result import silent
-from jigsync.sweep import corpus
-from jigsync.sweep.corpus import plan_units, write_shards
-from jigsync.sweep.plan import SweepOptions, load_sweep, plan_sweep
-from jigsync.sweep.report import corpus_report
+from jigsync.studies.result import silent
+from jigsync.values.errors import InputError, MissingExtraError, OptionError
+from jigsync.values.puzzle import Grid
 
 OPTIONS = SweepOptions((Grid(2, 3),), ("clean", "medium"), per_image=2, cell=16, seed=3)
 ASKED = ["--grids=2x3", "--severities=clean,medium", "--per-image=2", "--cell=16", "--seed=3", "--shards"]
@@ -240,7 +240,7 @@ KILLED = """
 import os, signal, sys
 from jigsync.cli import main
 from jigsync.io.remote import Remote
-from jigsync.sweep import corpus
+from jigsync.corpus import corpus
 
 corpus.PER_SHARD = 3
 write = Remote.write

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from jigsync import z4
-from jigsync.errors import InputError
-from jigsync.placement import Placed, Solution
-from jigsync.puzzle import Fragments, Grid, Pixels, Puzzle
+from jigsync.cutting.canvas import make_canvas
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions, Damage
 from jigsync.render import layout as layout_module
 from jigsync.render.assemble import assemble, assemble_in
 from jigsync.render.compare import compare
@@ -21,11 +20,12 @@ from jigsync.render.layout import layout_of
 from jigsync.render.marks import legend, mark, verdicts
 from jigsync.render.sheet import contact_sheet
 from jigsync.render.style import AMBER, BLUE, PAPER, RED, fit_text, text_size
-from jigsync.study.score import score
-from jigsync.sweep.canvas import make_canvas
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions, Damage
-from jigsync.truth import Truth
+from jigsync.score.cells import score
+from jigsync.values import z4
+from jigsync.values.errors import InputError
+from jigsync.values.placement import Placed, Solution
+from jigsync.values.puzzle import Fragments, Grid, Pixels, Puzzle
+from jigsync.values.truth import Truth
 
 
 def solved(truth: Truth) -> Solution:

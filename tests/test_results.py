@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 from PIL import Image
 
-from jigsync.study.reproduce import STUDIES, write
-from jigsync.study.result import Compared, StudyResult
+from jigsync.studies.reproduce import STUDIES, write
+from jigsync.studies.result import Compared, StudyResult
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jigsync.errors import InputError, OptionError
-from jigsync.placement import Placed, Solution
-from jigsync.puzzle import Grid
-from jigsync.study.intervals import bootstrap_mean, paired_difference, wilson
-from jigsync.study.score import GAUGES, MEASURES, score, score_batch
-from jigsync.truth import Truth
+from jigsync.score.cells import GAUGES, MEASURES, score, score_batch
+from jigsync.score.intervals import bootstrap_mean, paired_difference, wilson
+from jigsync.values.errors import InputError, OptionError
+from jigsync.values.placement import Placed, Solution
+from jigsync.values.puzzle import Grid
+from jigsync.values.truth import Truth
 
 
 def truth_of(rows: int, cols: int, turns: list[int] | None = None) -> Truth:

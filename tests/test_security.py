@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from jigsync.errors import FormatError
 from jigsync.measure.onnx_check import check_model
 from jigsync.measure.weights import weights_path
+from jigsync.values.errors import FormatError
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")

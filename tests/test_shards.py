@@ -14,12 +14,12 @@ import webdataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jigsync.errors import FormatError, InputError
 from jigsync.io.images import read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.io.shards import Sample, read_shard, write_shard
-from jigsync.puzzle import Fragments, Puzzle
-from jigsync.truth import Truth
+from jigsync.values.errors import FormatError, InputError
+from jigsync.values.puzzle import Fragments, Puzzle
+from jigsync.values.truth import Truth
 
 SHA = "ab" * 32
 

@@ -13,16 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import planted, sparse
 
-from jigsync import cli, z4
-from jigsync.errors import OptionError
-from jigsync.measure.sides import SideScores, side_at
-from jigsync.puzzle import Grid
+from jigsync import cli
+from jigsync.engine.search import MapResult
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Budget, Pin, Progress, SolveRequest, grids_to_try
 from jigsync.solvers.energy import neighbour_slots, placement_energy, score_pairs, sparse_rows, touching_sides
 from jigsync.solvers.joint import _Found
 from jigsync.solvers.table import SideTable, select
-from jigsync.sync.engine import MapResult
+from jigsync.values import z4
+from jigsync.values.errors import OptionError
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores, side_at
 
 PUZZLE = planted(Grid(2, 3), 4)
 FIRST, SECOND = PUZZLE.ids[:2]

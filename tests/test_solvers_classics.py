@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from planted import Planted, planted, sparse
 
-from jigsync import z4
-from jigsync.errors import OptionError
-from jigsync.puzzle import Grid
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Budget, Pin, Progress
 from jigsync.solvers.energy import placement_energy, touching_sides
@@ -19,6 +16,9 @@ from jigsync.solvers.greedy import buddies_fraction, first_kernel, largest_segme
 from jigsync.solvers.growth import Growth, Layout
 from jigsync.solvers.table import SideTable
 from jigsync.solvers.tree import certain_edges, join, trim
+from jigsync.values import z4
+from jigsync.values.errors import OptionError
+from jigsync.values.puzzle import Grid
 
 NAMES = ("greedy", "genetic", "tree")
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from planted import Planted, planted, sparse
 
-from jigsync.errors import OptionError
-from jigsync.measure.sides import SideScores
-from jigsync.puzzle import Grid
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Pin, Progress
 from jigsync.solvers.energy import placement_energy
 from jigsync.solvers.exhaustive import permutations
+from jigsync.values.errors import OptionError
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
 
 EXACT, ALL = base.get("exact"), base.get("exhaustive")
 

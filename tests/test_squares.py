@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jigsync import cli, data, z4
-from jigsync.errors import ImageError, OptionError
+from jigsync import cli, data
+from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.io.images import read_rgb
-from jigsync.measure.sides import side_at
-from jigsync.placement import Placed, Solution, turn_placement
-from jigsync.puzzle import Grid
-from jigsync.study.squares import same_pixels
-from jigsync.study.touching import neighbour_accuracy, touching
-from jigsync.sweep.squares import SquareOptions, cut_squares
+from jigsync.score.touching import neighbour_accuracy, touching
+from jigsync.studies.squares import same_pixels
+from jigsync.values import z4
+from jigsync.values.errors import ImageError, OptionError
+from jigsync.values.placement import Placed, Solution, turn_placement
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import side_at
 
 
 def test_squares_are_the_pictures_own_pixels() -> None:

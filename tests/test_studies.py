@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from jigsync.cli import main
-from jigsync.errors import OptionError
-from jigsync.measure import vocabulary as v
-from jigsync.puzzle import Grid
-from jigsync.study import density, gauge, orbit, phase, reproduce
-from jigsync.study.result import Compared, StudyResult, silent
-from jigsync.study.sampled import SampledEdges, frame_xy, solve_and_score
-from jigsync.study.synthetic import measured, random_layout, true_relations
+from jigsync.studies import density, gauge, orbit, phase, reproduce
+from jigsync.studies.result import Compared, StudyResult, silent
+from jigsync.studies.sampled import SampledEdges, frame_xy, solve_and_score
+from jigsync.studies.synthetic import measured, random_layout, true_relations
+from jigsync.values import vocabulary as v
+from jigsync.values.errors import OptionError
+from jigsync.values.puzzle import Grid
 
 
 @pytest.fixture(autouse=True)

@@ -7,15 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jigsync import data, z4
-from jigsync.errors import FormatError
+from jigsync import data
 from jigsync.io.images import read_rgb
-from jigsync.measure import vocabulary as v
+from jigsync.learn.fit.mixing import fit, log_likelihood
 from jigsync.measure.continuous import matrix, round_views
 from jigsync.measure.pairwise import Mixing, mixing_of
-from jigsync.study import continuous, reproduce
-from jigsync.study.mixing import fit, log_likelihood
-from jigsync.study.result import silent
+from jigsync.studies import continuous, reproduce
+from jigsync.studies.result import silent
+from jigsync.values import vocabulary as v
+from jigsync.values import z4
+from jigsync.values.errors import FormatError
 
 
 def test_quarter_turns_are_those_of_z4() -> None:

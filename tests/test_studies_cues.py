@@ -14,20 +14,20 @@ from PIL import Image
 
 from jigsync import data
 from jigsync.cli import main
-from jigsync.errors import OptionError
+from jigsync.corpus.procedural import procedural_picture
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions, Damage
 from jigsync.io.images import read_rgb
+from jigsync.learn.fit.calibrate import merged
 from jigsync.measure import backbone as backbones
 from jigsync.measure.contour import read_contours
-from jigsync.measure.sides import SideScores
-from jigsync.puzzle import Grid
 from jigsync.solvers.energy import placement_energy
-from jigsync.study import clean, crossover, cues, energies, probe, procedural, reproduce
-from jigsync.study.calibrate import merged
-from jigsync.study.cues import Energy, Judged, LiteralSeam, judge, least_energy, side_scores
-from jigsync.study.result import silent
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions, Damage
-from jigsync.sweep.procedural import procedural_picture
+from jigsync.studies import clean, crossover, cues, energies, probe, procedural, reproduce
+from jigsync.studies.cues import Energy, Judged, LiteralSeam, judge, least_energy, side_scores
+from jigsync.studies.result import silent
+from jigsync.values.errors import OptionError
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
 
 TORCH = "needs the extra 'content' (torch), which is not installed"
 

@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jigsync.errors import InputError
 from jigsync.measure import registry
-from jigsync.measure import vocabulary as v
-from jigsync.measure.measurements import Measurements, UnaryCells
-from jigsync.puzzle import Grid, Puzzle
-from jigsync.study import ablation, context, decoding, gauge_fix, loops, progression, reproduce, symmetrize
-from jigsync.study.decoding import BASE, Answer, Sample, Setup
-from jigsync.study.intervals import Interval
-from jigsync.study.kept import kept
-from jigsync.study.result import StudyResult
-from jigsync.study.rows import says
-from jigsync.study.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
+from jigsync.score.intervals import Interval
+from jigsync.studies import ablation, context, decoding, gauge_fix, loops, progression, reproduce, symmetrize
+from jigsync.studies.decoding import BASE, Answer, Sample, Setup
+from jigsync.studies.kept import kept
+from jigsync.studies.result import StudyResult
+from jigsync.studies.rows import says
+from jigsync.studies.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
+from jigsync.values import vocabulary as v
+from jigsync.values.errors import InputError
+from jigsync.values.measurements import Measurements, UnaryCells
+from jigsync.values.puzzle import Grid, Puzzle
 
 FAMILY = {
     "gauge-fix": gauge_fix,

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jigsync import data, z4
+from jigsync import data
+from jigsync.cutting.photometry import jpeg_round_trip
 from jigsync.io.images import read_rgb
 from jigsync.measure.views import four_turns
-from jigsync.study import leak, reproduce
-from jigsync.study.jpeg_traces import LUMINANCE, says_odd, table_of
-from jigsync.study.result import silent
-from jigsync.sweep.photometry import jpeg_round_trip
+from jigsync.studies import leak, reproduce
+from jigsync.studies.jpeg_traces import LUMINANCE, says_odd, table_of
+from jigsync.studies.result import silent
+from jigsync.values import z4
 
 
 class Sky:

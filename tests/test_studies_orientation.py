@@ -11,10 +11,10 @@ from PIL import Image
 
 from jigsync.measure import backbone as backbones
 from jigsync.measure.backbone import Backbone
-from jigsync.study import cues, decoding, main, orientation, reproduce
-from jigsync.study.coherence import coherence
-from jigsync.study.orientation import PROBE, Read, correlation, fit_softmax, probe
-from jigsync.study.result import silent
+from jigsync.studies import cues, decoding, main, orientation, reproduce
+from jigsync.studies.coherence import coherence
+from jigsync.studies.orientation import PROBE, Read, correlation, fit_softmax, probe
+from jigsync.studies.result import silent
 
 TORCH = "needs the extra 'content' (torch), which is not installed"
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.errors import ImageError, OptionError
-from jigsync.puzzle import Grid, Puzzle
-from jigsync.sweep.canvas import make_canvas
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.masks import AREA_FLOOR, draw_masks
-from jigsync.sweep.options import SEVERITIES, CutOptions, Damage
-from jigsync.truth import Truth
+from jigsync.cutting.canvas import make_canvas
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.masks import AREA_FLOOR, draw_masks
+from jigsync.cutting.options import SEVERITIES, CutOptions, Damage
+from jigsync.values import z4
+from jigsync.values.errors import ImageError, OptionError
+from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.truth import Truth
 
 
 def picture(height: int = 150, width: int = 220) -> NDArray[np.uint8]:

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from jigsync.puzzle import Grid
-from jigsync.sweep.blob import blob_outline
-from jigsync.sweep.erosion import erode, inward_normals, largest_part, perlin, resample
-from jigsync.sweep.fracture import SEGMENTS, Tessellation, tessellate
-from jigsync.sweep.options import CutOptions, Damage
-from jigsync.sweep.photometry import boundary_distance, fade, jpeg_quality, jpeg_round_trip, premultiply, sensor
-from jigsync.sweep.raster import coverage, positive_winding, snap
+from jigsync.cutting.blob import blob_outline
+from jigsync.cutting.erosion import erode, inward_normals, largest_part, perlin, resample
+from jigsync.cutting.fracture import SEGMENTS, Tessellation, tessellate
+from jigsync.cutting.options import CutOptions, Damage
+from jigsync.cutting.photometry import boundary_distance, fade, jpeg_quality, jpeg_round_trip, premultiply, sensor
+from jigsync.cutting.raster import coverage, positive_winding, snap
+from jigsync.values.puzzle import Grid
 
 SQUARE = np.array([[10.0, 10.0], [74.0, 10.0], [74.0, 74.0], [10.0, 74.0]])
 

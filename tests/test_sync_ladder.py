@@ -10,16 +10,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jigsync import z4
-from jigsync.errors import OptionError
-from jigsync.measure import vocabulary as v
-from jigsync.measure.listing import Listing
-from jigsync.measure.measurements import Measurements, UnaryCells
-from jigsync.placement import Gauge
-from jigsync.puzzle import Grid
-from jigsync.study.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
+from jigsync.studies.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import SyncResult, synchronize
+from jigsync.values import vocabulary as v
+from jigsync.values import z4
+from jigsync.values.errors import OptionError
+from jigsync.values.listing import Listing
+from jigsync.values.measurements import Measurements, UnaryCells
+from jigsync.values.placement import Gauge
+from jigsync.values.puzzle import Grid
 
 GRID = Grid(4, 6)
 SWITCHES = [

@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jigsync import z4
-from jigsync.errors import FormatError, OptionError
-from jigsync.measure import vocabulary as v
-from jigsync.measure.measurements import Measurements
-from jigsync.placement import Gauge
-from jigsync.puzzle import Grid
-from jigsync.study.synthetic import measured, random_layout, true_relations
+from jigsync.studies.synthetic import measured, random_layout, true_relations
 from jigsync.sync import gauge as gauges
 from jigsync.sync import rotation as rot
 from jigsync.sync import translation as tr
@@ -25,6 +19,12 @@ from jigsync.sync.graph import Graph, given_pairs, strongest
 from jigsync.sync.loops import loop_support
 from jigsync.sync.rotation import agreement, cycle_filter, synchronize_turns
 from jigsync.sync.translation import Displacements, Prior, edge_weights, fit, fit_truncated
+from jigsync.values import vocabulary as v
+from jigsync.values import z4
+from jigsync.values.errors import FormatError, OptionError
+from jigsync.values.measurements import Measurements
+from jigsync.values.placement import Gauge
+from jigsync.values.puzzle import Grid
 
 
 def random_graph(n: int, share: float, seed: int) -> Graph:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jigsync import z4
-from jigsync.measure import vocabulary as v
-from jigsync.measure.measurements import Measurements
-from jigsync.puzzle import Grid
+from jigsync.score.cells import score_batch
 from jigsync.solvers.base import Assignment, Pin, Solver, SolveRequest
 from jigsync.solvers.energy import placement_energy
 from jigsync.solvers.paper import NEIGHBOURS_ONLY, PAPER, Paper
-from jigsync.study.score import score_batch
-from jigsync.study.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
+from jigsync.studies.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
+from jigsync.values import vocabulary as v
+from jigsync.values import z4
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Grid
 
 
 def layout_of(seed: int, grid: Grid, turned: bool = True) -> Layout:

@@ -10,13 +10,14 @@ import sample
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jigsync import data, z4
-from jigsync.errors import FormatError, InputError, OptionError
-from jigsync.measure.sides import SideScores, side, side_at, touching_side
-from jigsync.placement import Gauge, Placed, Solution
-from jigsync.pose import Pose
-from jigsync.puzzle import Fragments, Grid, Puzzle
-from jigsync.truth import Truth
+from jigsync import data
+from jigsync.values import z4
+from jigsync.values.errors import FormatError, InputError, OptionError
+from jigsync.values.placement import Gauge, Placed, Solution
+from jigsync.values.pose import Pose
+from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.sides import SideScores, side, side_at, touching_side
+from jigsync.values.truth import Truth
 
 TURNS = range(4)
 XY = st.tuples(st.integers(-50, 50), st.integers(-50, 50))

@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from jigsync import z4
-from jigsync.measure import vocabulary as v
-from jigsync.measure.sides import touching_side
-from jigsync.pose import Pose
-from jigsync.puzzle import Grid
+from jigsync.values import vocabulary as v
+from jigsync.values import z4
+from jigsync.values.pose import Pose
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import touching_side
 
 REACH = 10
 TURNS = range(4)

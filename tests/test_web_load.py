@@ -17,8 +17,8 @@ import pytest
 from web import Server, folder, puzzle_and_truth, serving, zipped
 
 import jigsync
-from jigsync.errors import InputError, OptionError
-from jigsync.puzzle import Puzzle
+from jigsync.values.errors import InputError, OptionError
+from jigsync.values.puzzle import Puzzle
 from jigsync.web import jobs
 from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits

@@ -15,7 +15,7 @@ import requests
 from web import folder, puzzle_and_truth, zipped
 
 from jigsync.cli import main
-from jigsync.errors import OptionError
+from jigsync.values.errors import OptionError
 from jigsync.web.limits import Limits
 from jigsync.web.serve import _address
 

@@ -17,8 +17,8 @@ import requests
 import jigsync
 from jigsync import data
 from jigsync.io.puzzle_folder import puzzle_members
-from jigsync.puzzle import Puzzle
-from jigsync.truth import Truth
+from jigsync.values.puzzle import Puzzle
+from jigsync.values.truth import Truth
 from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits
 

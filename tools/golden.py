@@ -20,9 +20,9 @@ from typing import Any, Final
 import numpy as np
 
 from jigsync import api, data
-from jigsync.placement import Solution
-from jigsync.puzzle import Fragments, Puzzle
-from jigsync.truth import Truth
+from jigsync.values.placement import Solution
+from jigsync.values.puzzle import Fragments, Puzzle
+from jigsync.values.truth import Truth
 
 TARGET: Final = Path(__file__).parents[1] / "tests" / "golden" / "solutions.json"
 FORMAT: Final = "jigsync-golden/1"

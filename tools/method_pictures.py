@@ -14,17 +14,18 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 import jigsync
-from jigsync import data, z4
+from jigsync import data
 from jigsync.io.files import write_bytes
 from jigsync.measure import registry as measurers
-from jigsync.measure import vocabulary as v
-from jigsync.placement import Solution
-from jigsync.puzzle import Grid, Puzzle
 from jigsync.render.animate import MOVES, frames
 from jigsync.render.style import FAINT, INK, PAPER, RGB, write
-from jigsync.study.score import score
+from jigsync.score.cells import score
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import synchronize
+from jigsync.values import vocabulary as v
+from jigsync.values import z4
+from jigsync.values.placement import Solution
+from jigsync.values.puzzle import Grid, Puzzle
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 SPACE, SIZE = 16, 17

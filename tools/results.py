@@ -19,7 +19,7 @@ from typing import Any
 
 from PIL import Image
 
-from jigsync.study.reproduce import STUDIES
+from jigsync.studies.reproduce import STUDIES
 
 DOCS = Path(__file__).parents[1] / "docs"
 PEERS = "peers.json"

@@ -23,8 +23,8 @@ from packageurl import PackageURL
 from packaging.requirements import Requirement
 
 from jigsync import __version__
-from jigsync.errors import InputError, JigsyncError
 from jigsync.io.files import write_bytes
+from jigsync.values.errors import InputError, JigsyncError
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "src" / "jigsync" / "weights"

@@ -13,11 +13,18 @@ __version__ = "0.1.0"
 
 _MODULES: dict[str, tuple[str, ...]] = {
     "jigsync.api": ("candidates", "cut", "cut_with_truth", "extract", "load", "solve"),
-    "jigsync.errors": ("FormatError", "ImageError", "InputError", "JigsyncError", "MissingExtraError", "OptionError"),
-    "jigsync.placement": ("Gauge", "Placed", "Solution"),
-    "jigsync.pose": ("Pose",),
-    "jigsync.puzzle": ("Fragments", "Grid", "Puzzle"),
-    "jigsync.truth": ("Truth",),
+    "jigsync.values.errors": (
+        "FormatError",
+        "ImageError",
+        "InputError",
+        "JigsyncError",
+        "MissingExtraError",
+        "OptionError",
+    ),
+    "jigsync.values.placement": ("Gauge", "Placed", "Solution"),
+    "jigsync.values.pose": ("Pose",),
+    "jigsync.values.puzzle": ("Fragments", "Grid", "Puzzle"),
+    "jigsync.values.truth": ("Truth",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -30,20 +37,20 @@ if TYPE_CHECKING:
     from jigsync.api import extract as extract
     from jigsync.api import load as load
     from jigsync.api import solve as solve
-    from jigsync.errors import FormatError as FormatError
-    from jigsync.errors import ImageError as ImageError
-    from jigsync.errors import InputError as InputError
-    from jigsync.errors import JigsyncError as JigsyncError
-    from jigsync.errors import MissingExtraError as MissingExtraError
-    from jigsync.errors import OptionError as OptionError
-    from jigsync.placement import Gauge as Gauge
-    from jigsync.placement import Placed as Placed
-    from jigsync.placement import Solution as Solution
-    from jigsync.pose import Pose as Pose
-    from jigsync.puzzle import Fragments as Fragments
-    from jigsync.puzzle import Grid as Grid
-    from jigsync.puzzle import Puzzle as Puzzle
-    from jigsync.truth import Truth as Truth
+    from jigsync.values.errors import FormatError as FormatError
+    from jigsync.values.errors import ImageError as ImageError
+    from jigsync.values.errors import InputError as InputError
+    from jigsync.values.errors import JigsyncError as JigsyncError
+    from jigsync.values.errors import MissingExtraError as MissingExtraError
+    from jigsync.values.errors import OptionError as OptionError
+    from jigsync.values.placement import Gauge as Gauge
+    from jigsync.values.placement import Placed as Placed
+    from jigsync.values.placement import Solution as Solution
+    from jigsync.values.pose import Pose as Pose
+    from jigsync.values.puzzle import Fragments as Fragments
+    from jigsync.values.puzzle import Grid as Grid
+    from jigsync.values.puzzle import Puzzle as Puzzle
+    from jigsync.values.truth import Truth as Truth
 
 
 def __getattr__(name: str) -> Any:

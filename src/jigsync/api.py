@@ -11,28 +11,28 @@ from typing import Final
 
 import numpy as np
 
-from jigsync import z4
-from jigsync.errors import FormatError, JigsyncError, OptionError, bad_value
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions
+from jigsync.cutting.options import severity as named_severity
 from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import anchor
 from jigsync.measure import registry as measurers
-from jigsync.measure.measurements import Measurements, Measurer
 from jigsync.measure.unary import load_unary, measure_picture
-from jigsync.placement import Gauge, Placed, Solution, turn_placement
-from jigsync.puzzle import Grid, Puzzle
 from jigsync.render.assemble import composed
 from jigsync.render.layout import layout_of
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solvers import base as solvers
 from jigsync.solvers.base import Assignment, Pin, Progress, Solver, SolveRequest
 from jigsync.solvers.candidates import Candidate, candidates_for
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions
-from jigsync.sweep.options import severity as named_severity
 from jigsync.sync.gauge import fix_by_evidence, probabilities, votes
-from jigsync.truth import Truth
+from jigsync.values import z4
+from jigsync.values.errors import FormatError, JigsyncError, OptionError, bad_value
+from jigsync.values.measurements import Measurements, Measurer
+from jigsync.values.placement import Gauge, Placed, Solution, turn_placement
+from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.truth import Truth
 
 GridLike = Grid | int | str | tuple[int, int]
 

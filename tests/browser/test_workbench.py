@@ -22,8 +22,8 @@ from jigsync.io.images import png_bytes, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
-from jigsync.placement import Gauge, Solution
 from jigsync.solvers.base import Progress
+from jigsync.values.placement import Gauge, Solution
 from jigsync.web.jobs import Job
 from jigsync.web.models import ProjectModel, SolutionModel, Step
 from jigsync.web.project import project_bytes

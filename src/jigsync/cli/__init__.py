@@ -25,7 +25,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from jigsync import __version__
-from jigsync.errors import JigsyncError
+from jigsync.values.errors import JigsyncError
 
 COMMANDS: tuple[str, ...] = (
     "demo",

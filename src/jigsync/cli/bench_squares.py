@@ -37,10 +37,10 @@ def bench_squares(
     from rich.table import Table
 
     from jigsync.cli.progress import progress_bar
+    from jigsync.cutting.squares import SquareOptions
     from jigsync.io.images import list_images
-    from jigsync.puzzle import Grid
-    from jigsync.study.squares import run_squares
-    from jigsync.sweep.squares import SquareOptions
+    from jigsync.studies.squares import run_squares
+    from jigsync.values.puzzle import Grid
 
     options = SquareOptions(side, None if grid is None else Grid.parse(grid), erode, turns)
     files = list_images(pictures)[:limit]

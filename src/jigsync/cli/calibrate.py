@@ -10,7 +10,7 @@ import typer
 
 def calibrate(
     images: Annotated[Path, typer.Argument(help="Folder of upright pictures to cut puzzles from.")],
-    out: Annotated[Path, typer.Option(help="JSON file to write; the shipped one is measure/calibration.json.")] = Path(
+    out: Annotated[Path, typer.Option(help="JSON file to write; the shipped one is weights/calibration.json.")] = Path(
         "calibration.json"
     ),
     limit: Annotated[int, typer.Option(min=2, help="Use at most this many pictures, evenly spaced.")] = 160,
@@ -41,13 +41,13 @@ def calibrate(
     from rich.progress import Progress
     from rich.table import Table
 
-    from jigsync.errors import OptionError
     from jigsync.io.files import write_json
     from jigsync.io.images import evenly_spaced, list_images
+    from jigsync.learn.fit.calibrate import BOUNDARY, content_family, learned_family, merged, older
+    from jigsync.learn.fit.calibrate import calibrate as run
     from jigsync.measure.backbone import LITE0
     from jigsync.measure.learned import Models
-    from jigsync.study.calibrate import BOUNDARY, content_family, learned_family, merged, older
-    from jigsync.study.calibrate import calibrate as run
+    from jigsync.values.errors import OptionError
 
     if content and learned:
         raise OptionError("The options --content and --learned exclude each other: fit one after the other.")

@@ -10,7 +10,7 @@ import typer
 
 def calibrate_anchor(
     images: Annotated[Path, typer.Argument(help="Folder of upright pictures to cut puzzles from.")],
-    out: Annotated[Path, typer.Option(help="JSON file to write; the shipped one is measure/anchor.json.")] = Path(
+    out: Annotated[Path, typer.Option(help="JSON file to write; the shipped one is weights/anchor.json.")] = Path(
         "anchor.json"
     ),
     weights: Annotated[
@@ -26,7 +26,7 @@ def calibrate_anchor(
     from jigsync.cli.progress import progress_bar
     from jigsync.io.files import write_json
     from jigsync.io.images import evenly_spaced, list_images
-    from jigsync.study.anchor import calibrate
+    from jigsync.learn.fit.anchor import calibrate
 
     pictures = evenly_spaced(list_images(images), limit)
     command = f"jigsync calibrate-anchor IMAGES --limit {limit} --seed {seed}"

@@ -10,7 +10,7 @@ import typer
 
 def calibrate_confidence(
     images: Annotated[Path, typer.Argument(help="Folder of upright pictures to cut puzzles from.")],
-    out: Annotated[Path, typer.Option(help="JSON file to write; the shipped one is solvers/confidence.json.")] = Path(
+    out: Annotated[Path, typer.Option(help="JSON file to write; the shipped one is weights/confidence.json.")] = Path(
         "confidence.json"
     ),
     limit: Annotated[int, typer.Option(min=2, help="Use at most this many pictures, evenly spaced.")] = 60,
@@ -24,7 +24,7 @@ def calibrate_confidence(
     from jigsync.cli.progress import progress_bar
     from jigsync.io.files import write_json
     from jigsync.io.images import evenly_spaced, list_images
-    from jigsync.study.confidence import calibrate
+    from jigsync.learn.fit.confidence import calibrate
 
     pictures = evenly_spaced(list_images(images), limit)
     command = f"jigsync calibrate-confidence IMAGES --limit {limit} --seed {seed}"

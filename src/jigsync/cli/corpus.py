@@ -27,7 +27,7 @@ def report(
 
     from rich.console import Console
 
-    from jigsync.sweep.report import corpus_report, report_table
+    from jigsync.corpus.report import corpus_report, report_table
 
     found = corpus_report(folder, sample=sample)
     if as_json:
@@ -51,8 +51,8 @@ def procedural(
     import json
 
     from jigsync.cli.progress import progress_bar
-    from jigsync.errors import bad_value
-    from jigsync.sweep.procedural import write_procedural
+    from jigsync.corpus.procedural import write_procedural
+    from jigsync.values.errors import bad_value
 
     try:
         betas = tuple(float(part) for part in beta.split(","))
@@ -79,7 +79,7 @@ def fetch_met(
     import json
 
     from jigsync.cli.progress import progress_bar
-    from jigsync.sweep.met import BASE_URL, fetch
+    from jigsync.corpus.met import BASE_URL, fetch
 
     with progress_bar() as progress:
         result = fetch(out, limit, base_url=base_url or BASE_URL, progress=progress)

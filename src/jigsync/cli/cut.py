@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from jigsync.sweep.options import Damage
+    from jigsync.cutting.options import Damage
 
 
 def cut(
@@ -44,12 +44,12 @@ def cut(
     import json
     from typing import Any, cast
 
+    from jigsync.cutting.generate import cut_picture
+    from jigsync.cutting.options import CutOptions, Preset
     from jigsync.io.cut_folder import OURS, save_cut
     from jigsync.io.files import check_output_folder, read_bytes
     from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
-    from jigsync.puzzle import Grid
-    from jigsync.sweep.generate import cut_picture
-    from jigsync.sweep.options import CutOptions, Preset
+    from jigsync.values.puzzle import Grid
 
     options = CutOptions(
         grid=Grid.parse(grid),
@@ -85,8 +85,8 @@ def _damage(
     severity: str | None, shape: float | None, erosion: float | None, photo: float | None, preset: str
 ) -> Damage:
     """One named severity or single axes, never both; medium by default (gap has no curves: clean)."""
-    from jigsync.errors import OptionError
-    from jigsync.sweep import options
+    from jigsync.cutting import options
+    from jigsync.values.errors import OptionError
 
     axes = {"shape": shape, "erosion": erosion, "photo": photo}
     given = {name: value for name, value in axes.items() if value is not None}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 if TYPE_CHECKING:
-    from jigsync.placement import Solution
-    from jigsync.study.score import Scores
+    from jigsync.score.cells import Scores
+    from jigsync.values.placement import Solution
 
 BEFORE: Final = "before.png"
 AFTER: Final = "after.png"
@@ -43,7 +43,7 @@ def demo(
     from jigsync.io.truth_file import TRUTH_FILE, save_truth
     from jigsync.render.compare import compare
     from jigsync.render.sheet import contact_sheet
-    from jigsync.study.score import score
+    from jigsync.score.cells import score
 
     ours = (*OURS, BEFORE, AFTER, COMPARE, SOLUTION)
     check_output_folder(out, overwrite=True, ours=ours)

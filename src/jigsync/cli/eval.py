@@ -12,12 +12,12 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from jigsync.evaluate.plan import Wanted
+    from jigsync.evaluate.predict import Report
+    from jigsync.evaluate.run import Evaluation
+    from jigsync.evaluate.spec import Spec
     from jigsync.io.remote import Place
-    from jigsync.study.evaluate.plan import Wanted
-    from jigsync.study.evaluate.predict import Report
-    from jigsync.study.evaluate.run import Evaluation
-    from jigsync.study.evaluate.spec import Spec
-    from jigsync.study.intervals import Interval
+    from jigsync.score.intervals import Interval
 
 SHOWN = ("PA", "AA", "AA+rot", "SRA")
 WIDE = 110
@@ -89,14 +89,14 @@ def eval(
     import json
 
     from jigsync.cli.progress import progress_bar
+    from jigsync.corpus.engines import open_engine, processes_here
+    from jigsync.evaluate import run
+    from jigsync.evaluate.cache import Config
+    from jigsync.evaluate.gallery import chosen, shown
+    from jigsync.evaluate.plan import methods_of
+    from jigsync.evaluate.predict import predict
+    from jigsync.evaluate.report import write_report
     from jigsync.io.remote import place
-    from jigsync.study.evaluate import run
-    from jigsync.study.evaluate.cache import Config
-    from jigsync.study.evaluate.gallery import chosen, shown
-    from jigsync.study.evaluate.plan import methods_of
-    from jigsync.study.evaluate.predict import predict
-    from jigsync.study.evaluate.report import write_report
-    from jigsync.sweep.engines import open_engine, processes_here
 
     root = place(out)
     scored_only = images is None and manifest is None and gap is None
@@ -136,8 +136,8 @@ def _wanted(
     seed: int,
     from_images: bool,
 ) -> Wanted:
-    from jigsync.puzzle import Grid
-    from jigsync.study.evaluate.plan import Wanted
+    from jigsync.evaluate.plan import Wanted
+    from jigsync.values.puzzle import Grid
 
     listed = _listed(grids or ("3,5,10" if from_images else ""))
     names = () if severities is None or severities.strip() == "all" else _listed(severities)
@@ -149,8 +149,8 @@ def _plan(
 ) -> list[Spec]:
     """The puzzles; pictures are looked at on this machine, whatever the engine."""
     from jigsync.cli.progress import progress_bar
-    from jigsync.errors import OptionError
-    from jigsync.study.evaluate import plan, run
+    from jigsync.evaluate import plan, run
+    from jigsync.values.errors import OptionError
 
     if gap is not None and (images or manifest):
         raise OptionError("--gap goes with neither --images nor --manifest: its puzzles are cut already.")
@@ -209,8 +209,8 @@ def _listed(text: str) -> tuple[str, ...]:
 def _show(found: Evaluation) -> None:
     from rich.console import Console
 
+    from jigsync.evaluate.table import ALL_KINDS
     from jigsync.io.files import list_names
-    from jigsync.study.evaluate.table import ALL_KINDS
 
     console = Console(highlight=False)
     console.print(_main_table(found, beside=console.width >= WIDE))
@@ -251,7 +251,7 @@ class _Sections:
 
 def _main_table(found: Evaluation, beside: bool) -> Table:
     """All kinds together; intervals beside their estimates, or below them."""
-    from jigsync.study.evaluate.table import ALL_KINDS
+    from jigsync.evaluate.table import ALL_KINDS
 
     title = f"Per cent of {len(found.specs)} puzzles with 95 % intervals, gauge: {found.lead}"
     table = _Sections(title, "", "n", *SHOWN, "gauge right" if beside else "gauge", "s")
@@ -268,7 +268,7 @@ def _main_table(found: Evaluation, beside: bool) -> Table:
 
 def _kind_table(found: Evaluation) -> Table:
     """The leading measure by kind of picture."""
-    from jigsync.study.evaluate.table import ALL_KINDS
+    from jigsync.evaluate.table import ALL_KINDS
 
     kinds = sorted({line.kind for line in found.lines} - {ALL_KINDS})
     table = _Sections(f"AA+rot by kind of picture, gauge: {found.lead}", "", *kinds)

@@ -36,8 +36,8 @@ def export(
     """Write the best network of a run, or the mean of some, as ONNX and check it against torch."""
     import json
 
-    from jigsync.errors import OptionError
     from jigsync.learn import need_torch
+    from jigsync.values.errors import OptionError
 
     need_torch()
     from jigsync.io.images import evenly_spaced, list_images

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from jigsync.study.reproduce import Written
-    from jigsync.study.result import StudyResult
+    from jigsync.studies.reproduce import Written
+    from jigsync.studies.result import StudyResult
 
 
 def reproduce(
@@ -31,8 +31,8 @@ def reproduce(
     import time
 
     from jigsync.cli.progress import progress_bar
-    from jigsync.errors import JigsyncError, OptionError
-    from jigsync.study import reproduce as studies
+    from jigsync.studies import reproduce as studies
+    from jigsync.values.errors import JigsyncError, OptionError
 
     if name == "list":
         typer.echo(json.dumps(studies.STUDIES) if as_json else _list(studies.STUDIES))

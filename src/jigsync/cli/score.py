@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from jigsync.study.score import Scores
+    from jigsync.score.cells import Scores
 
 MEANING = {
     "PA": "every fragment in its slot",
@@ -38,8 +38,8 @@ def score(
 
     from jigsync.io.solution_file import load_solution
     from jigsync.io.truth_file import load_truth
-    from jigsync.study.score import MEASURES
-    from jigsync.study.score import score as score_solution
+    from jigsync.score.cells import MEASURES
+    from jigsync.score.cells import score as score_solution
 
     answer, home = load_solution(solution), load_truth(truth)
     scores = score_solution(answer, home)

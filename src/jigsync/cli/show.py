@@ -10,10 +10,10 @@ import typer
 if TYPE_CHECKING:
     from PIL import Image
 
-    from jigsync.placement import Solution
-    from jigsync.puzzle import Puzzle
     from jigsync.render.marks import Verdict
-    from jigsync.truth import Truth
+    from jigsync.values.placement import Solution
+    from jigsync.values.puzzle import Puzzle
+    from jigsync.values.truth import Truth
 
 MARKED_SIDE = 640
 """Small pictures are zoomed to about this many pixels before marks are drawn on them."""
@@ -55,13 +55,13 @@ def show(
 
     import numpy as np
 
-    from jigsync.errors import OptionError, bad_value
     from jigsync.io.images import write_png
     from jigsync.io.puzzle_folder import load_puzzle
     from jigsync.io.solution_file import load_solution
     from jigsync.io.truth_file import load_truth
-    from jigsync.placement import Solution
     from jigsync.render.sheet import contact_sheet
+    from jigsync.values.errors import OptionError, bad_value
+    from jigsync.values.placement import Solution
 
     if out is not None and out.suffix.lower() != ".png":
         raise bad_value("--out", "show", "a file whose name ends in .png", str(out))
@@ -103,7 +103,7 @@ def _animate(puzzle: Puzzle, solution: Solution, truth: Truth | None, target: Pa
 
     from jigsync.io.files import write_bytes
     from jigsync.render.animate import animation_bytes, frames, suffix_of
-    from jigsync.study.score import score
+    from jigsync.score.cells import score
 
     suffix = suffix_of(target)
     turned = 0 if truth is None else score(solution, truth).best_turns
@@ -125,7 +125,7 @@ def _draw(
     from jigsync.render.assemble import assemble_in
     from jigsync.render.layout import layout_of
     from jigsync.render.marks import legend, mark, verdicts
-    from jigsync.study.score import score
+    from jigsync.score.cells import score
 
     facts = {"fragments": len(puzzle)}
     found: dict[str, Verdict] = {}

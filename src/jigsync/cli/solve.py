@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from jigsync.measure.measurements import Measurer
-    from jigsync.placement import Solution
+    from jigsync.values.measurements import Measurer
+    from jigsync.values.placement import Solution
 
 
 def solve(
@@ -102,9 +102,9 @@ def solve(
 
 def _trained(weights: Path | None, likeness: Path | None, reach: Path | None, measurer: str | None) -> Measurer:
     """The learned measurer with weights of one's own, loaded now: a bad file is refused before anything else."""
-    from jigsync.errors import OptionError
     from jigsync.measure.learned import Learned, Models
     from jigsync.measure.reach import load_reach
+    from jigsync.values.errors import OptionError
 
     if measurer not in (None, "learned"):
         raise OptionError(f"The 'weights' of a solve are for the measurer 'learned'. Got '{measurer}'.")
@@ -115,7 +115,7 @@ def _trained(weights: Path | None, likeness: Path | None, reach: Path | None, me
 
 def _beside(puzzle: Path) -> Path:
     """PUZZLE-solved, next to the puzzle's folder."""
-    from jigsync.errors import OptionError
+    from jigsync.values.errors import OptionError
 
     folder = puzzle.parent if puzzle.is_file() else puzzle
     if folder.name in ("", ".."):
@@ -127,7 +127,7 @@ def _beside(puzzle: Path) -> Path:
 
 def _pins(texts: list[str]) -> dict[str, tuple[int, int, int]]:
     """['f003=2,1,0'] -> {'f003': (2, 1, 0)}."""
-    from jigsync.errors import OptionError, bad_value
+    from jigsync.values.errors import OptionError, bad_value
 
     pins: dict[str, tuple[int, int, int]] = {}
     for text in texts:

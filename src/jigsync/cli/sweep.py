@@ -41,15 +41,15 @@ def sweep(
     from collections import Counter
 
     from jigsync.cli.progress import progress_bar
-    from jigsync.errors import OptionError
+    from jigsync.corpus.engines import open_engine, processes_here
+    from jigsync.corpus.plan import REPORT_FILE, SweepOptions, plan_sweep
+    from jigsync.corpus.report import corpus_report, report_table
+    from jigsync.corpus.sweep import write_shards
+    from jigsync.cutting.options import SEVERITIES
     from jigsync.io.files import write_json
     from jigsync.io.remote import place
-    from jigsync.puzzle import Grid
-    from jigsync.sweep.corpus import write_shards
-    from jigsync.sweep.engines import open_engine, processes_here
-    from jigsync.sweep.options import SEVERITIES
-    from jigsync.sweep.plan import REPORT_FILE, SweepOptions, plan_sweep
-    from jigsync.sweep.report import corpus_report, report_table
+    from jigsync.values.errors import OptionError
+    from jigsync.values.puzzle import Grid
 
     names = tuple(SEVERITIES) if severities.strip() == "all" else _listed(severities)
     options = SweepOptions(tuple(Grid.parse(text) for text in _listed(grids)), names, per_image, cell, seed)

@@ -114,8 +114,8 @@ def unary(
     as_json: Json = False,
 ) -> None:
     """The unary head: which turn and cell of one fragment, which side up for a whole picture."""
-    from jigsync.errors import bad_value
     from jigsync.learn import need_torch
+    from jigsync.values.errors import bad_value
 
     need_torch()
     from jigsync.learn.gauge_loss import LOSSES

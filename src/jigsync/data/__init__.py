@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jigsync.errors import OptionError
+from jigsync.values.errors import OptionError
 
 _FOLDER = Path(__file__).parent
 

@@ -7,8 +7,8 @@ from typing import Final
 from jigsync.io.files import StrPath, atomic_folder
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.truth_file import TRUTH_FILE, save_truth
-from jigsync.puzzle import Puzzle
-from jigsync.truth import Truth
+from jigsync.values.puzzle import Puzzle
+from jigsync.values.truth import Truth
 
 PUZZLE_FOLDER: Final = "puzzle"
 OURS: Final = (PUZZLE_FOLDER, TRUTH_FILE)

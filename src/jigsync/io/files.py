@@ -20,11 +20,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 
-from jigsync.errors import FormatError, InputError, OptionError
 from jigsync.io.refusals import StrPath as StrPath
 from jigsync.io.refusals import cannot as cannot
 from jigsync.io.refusals import reason_of as reason_of
 from jigsync.io.remote import PREFIX, SUFFIX, Place, Remote, temporary_name
+from jigsync.values.errors import FormatError, InputError, OptionError
 
 JSON_LIMIT: Final = 64 * 2**20
 """Largest JSON file that is read, in bytes."""

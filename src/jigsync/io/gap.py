@@ -18,13 +18,13 @@ from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 
-from jigsync.errors import FormatError, InputError, MissingExtraError, bad_value
 from jigsync.io.files import StrPath, reason_of
 from jigsync.io.images import MAX_PIXELS
 from jigsync.io.puzzle_folder import premultiply
-from jigsync.placement import Placed
-from jigsync.puzzle import Fragments, Grid, Puzzle
-from jigsync.truth import Truth
+from jigsync.values.errors import FormatError, InputError, MissingExtraError, bad_value
+from jigsync.values.placement import Placed
+from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.truth import Truth
 
 Split = Literal["train", "val", "test"]
 SPLITS: Final[tuple[Split, ...]] = get_args(Split)

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from jigsync.errors import ImageError, InputError
 from jigsync.io.files import StrPath, cannot, read_bytes, write_bytes
+from jigsync.values.errors import ImageError, InputError
 
 MAX_PIXELS: Final = 100_000_000
 """Largest picture that is decoded, in pixels."""

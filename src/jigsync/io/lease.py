@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from jigsync.errors import InputError, OptionError
 from jigsync.io.remote import Place, Remote
+from jigsync.values.errors import InputError, OptionError
 
 LOCK_FILE: Final = ".lock"
 BEAT = 5.0

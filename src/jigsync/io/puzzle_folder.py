@@ -17,11 +17,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import InputError
 from jigsync.io.files import StrPath, atomic_folder, json_bytes, read_json
 from jigsync.io.images import list_images, png_bytes, read_rgba
 from jigsync.io.schema import FRAGMENT_ID, Node, named
-from jigsync.puzzle import Fragments, Pixels, Puzzle
+from jigsync.values.errors import InputError
+from jigsync.values.puzzle import Fragments, Pixels, Puzzle
 
 FORMAT: Final = "jigsync-puzzle/1"
 PUZZLE_FILE: Final = "puzzle.json"

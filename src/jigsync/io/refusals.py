@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from jigsync.errors import InputError
+from jigsync.values.errors import InputError
 
 StrPath = str | os.PathLike[str]
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from jigsync.errors import InputError, MissingExtraError, OptionError
 from jigsync.io.refusals import StrPath, cannot
+from jigsync.values.errors import InputError, MissingExtraError, OptionError
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jigsync.errors import FormatError, JigsyncError
-from jigsync.puzzle import Grid
+from jigsync.values.errors import FormatError, JigsyncError
+from jigsync.values.puzzle import Grid
 
 FRAGMENT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What an id may be: it is a file name on every system, and never a path."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from jigsync.errors import FormatError
+from jigsync.values.errors import FormatError
 
 SEAL: Final = "sha256"
 

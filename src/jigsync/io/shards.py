@@ -16,15 +16,15 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, BinaryIO, Final
 
-from jigsync.errors import FormatError, InputError
 from jigsync.io.files import StrPath, atomic_file, cannot, json_bytes, parse_json, reason_of
 from jigsync.io.images import png_bytes, read_rgba
 from jigsync.io.puzzle_folder import check_container, parse_puzzle_json, puzzle_json
 from jigsync.io.remote import Remote
 from jigsync.io.schema import Node
 from jigsync.io.truth_file import parse_truth, truth_json
-from jigsync.puzzle import Fragments, Puzzle
-from jigsync.truth import Truth
+from jigsync.values.errors import FormatError, InputError
+from jigsync.values.puzzle import Fragments, Puzzle
+from jigsync.values.truth import Truth
 
 Sample = tuple[str, Puzzle, Truth]
 """(key, puzzle, truth)."""

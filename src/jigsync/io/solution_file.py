@@ -14,11 +14,11 @@ import math
 import os
 from typing import Any, Final, cast
 
-from jigsync import z4
 from jigsync.io.files import StrPath, read_json, write_json
 from jigsync.io.schema import Node, named
-from jigsync.placement import Gauge, Placed, Solution, Status
-from jigsync.puzzle import Grid
+from jigsync.values import z4
+from jigsync.values.placement import Gauge, Placed, Solution, Status
+from jigsync.values.puzzle import Grid
 
 FORMAT: Final = "jigsync-solution/1"
 STATUSES: Final = ("ok", "partial", "failed")

@@ -12,11 +12,11 @@ import os
 import re
 from typing import Any, Final
 
-from jigsync import z4
 from jigsync.io.files import StrPath, read_json, write_json
 from jigsync.io.schema import Node, named
-from jigsync.placement import Placed
-from jigsync.truth import Truth
+from jigsync.values import z4
+from jigsync.values.placement import Placed
+from jigsync.values.truth import Truth
 
 FORMAT: Final = "jigsync-truth/1"
 TRUTH_FILE: Final = "truth.json"

@@ -7,7 +7,7 @@ def need_torch() -> None:
     """MissingExtraError unless the packages of the extra 'learn' are there."""
     from importlib.util import find_spec
 
-    from jigsync.errors import MissingExtraError
+    from jigsync.values.errors import MissingExtraError
 
     for package in ("torch", "accelerate", "safetensors", "onnx", "onnxscript"):
         if find_spec(package) is None:

@@ -21,9 +21,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jigsync.errors import FormatError, InputError, OptionError
 from jigsync.io.files import cannot, parse_json, write_bytes
 from jigsync.io.schema import Node
+from jigsync.values.errors import FormatError, InputError, OptionError
 
 LAST = "last.safetensors"
 PREVIOUS = "previous.safetensors"

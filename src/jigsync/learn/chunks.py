@@ -20,9 +20,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import FormatError, InputError
 from jigsync.io.files import cannot, remove_leftovers, write_bytes
 from jigsync.io.seal import SEAL
+from jigsync.values.errors import FormatError, InputError
 
 log = logging.getLogger("jigsync.learn")
 
@@ -135,7 +135,7 @@ def _hash(arrays: Mapping[str, NDArray[Any]]) -> str:
 def _pool(workers: int) -> ProcessPoolExecutor:
     import multiprocessing
 
-    from jigsync.sweep.pool import start_worker
+    from jigsync.corpus.pool import start_worker
 
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers, mp_context=context, initializer=start_worker)

@@ -18,8 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from jigsync import z4
 from jigsync.learn.gauge_loss import GaugeCache, chosen, turn_branches, turned_centres, under_gauges
+from jigsync.values import z4
 
 HEADS: Final = ("plain", "equivariant")
 Provision = Literal["upright", "turned", "redrawn"]

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jigsync import z4
 from jigsync.learn.lite0 import FEATURES
+from jigsync.values import z4
 
 HIDDEN: Final = 32
 DROPPED: Final = 0.5

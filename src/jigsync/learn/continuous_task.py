@@ -12,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from jigsync.cutting.photometry import jpeg_round_trip
+from jigsync.cutting.seeds import derive_seed
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.continuous import AngleBatch, Continuous, log_density
@@ -19,8 +21,6 @@ from jigsync.learn.mixture import Pictures, draw_picture
 from jigsync.measure.continuous import round_views
 from jigsync.measure.described import described
 from jigsync.measure.unary import load_unary, weights_sha256
-from jigsync.sweep.photometry import jpeg_round_trip
-from jigsync.sweep.seeds import derive_seed
 
 PARTS: Final = 6
 """Parts of a picture in a sample."""

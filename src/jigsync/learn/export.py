@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jigsync.errors import FormatError, JigsyncError, OptionError
 from jigsync.io.files import read_bytes, read_json, write_bytes, write_json
 from jigsync.learn import checkpoint
 from jigsync.learn.onnx_file import Arrays, largest_difference, properties_of, rounded, run_onnx, run_torch, to_onnx
 from jigsync.measure.weights import LIMIT
+from jigsync.values.errors import FormatError, JigsyncError, OptionError
 
 Network = TypeVar("Network", bound=nn.Module)
 

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jigsync import z4
+from jigsync.values import z4
 
 LOSSES: Final = ("fixed", "min", "soft-min", "cached")
 KEEP: Final = 0.9

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from jigsync import z4
 from jigsync.learn.chunks import Sample
 from jigsync.learn.likeness import BLOCKS, CHANNELS, ROWS, Front
 from jigsync.learn.mixture import MIXTURE, Kind, Pictures, draw_puzzle
@@ -22,9 +21,10 @@ from jigsync.measure.matcher import MatcherModel, load_matcher
 from jigsync.measure.reach import apart
 from jigsync.measure.strips import prepared, read_strips
 from jigsync.measure.weights import Session, open_session
-from jigsync.puzzle import Puzzle
-from jigsync.study.touching import touching
-from jigsync.truth import Truth
+from jigsync.score.touching import touching
+from jigsync.values import z4
+from jigsync.values.puzzle import Puzzle
+from jigsync.values.truth import Truth
 
 KINDS: Final[Mapping[str, Kind]] = {
     name: replace(MIXTURE[name], weight=weight)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from jigsync.cutting.seeds import derive_seed
 from jigsync.learn.chunks import Sample
 from jigsync.learn.likeness import Likeness, LikenessOptions
 from jigsync.learn.likeness_data import KINDS, LikenessData, sample_of
@@ -18,7 +19,6 @@ from jigsync.learn.matcher import placing_losses, side_losses
 from jigsync.learn.matcher_task import VALIDATION, validation_puzzles
 from jigsync.learn.mixture import Kind, Pictures
 from jigsync.measure.matcher import load_matcher, weights_sha256
-from jigsync.sweep.seeds import derive_seed
 
 VALIDATED: Final = ("eroded", "gap2", "gap5", "eroded 10x10", "gap5 10x10")
 """Of the matcher's sets, those that it is asked of: squares with wide gaps."""

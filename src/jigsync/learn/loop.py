@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from jigsync import __version__
-from jigsync.errors import OptionError
+from jigsync.cutting.seeds import derive_seed
 from jigsync.io.files import remove_leftovers
 from jigsync.learn import checkpoint, curve
 from jigsync.learn.chunks import SIZE, Chunks, Data, Sample
 from jigsync.learn.muon import Muon
-from jigsync.sweep.seeds import derive_seed
+from jigsync.values.errors import OptionError
 
 RISE: Final = 100
 FALL: Final = 0.3

@@ -28,8 +28,8 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from jigsync import z4
 from jigsync.measure.strips import CHANNELS, ROWS
+from jigsync.values import z4
 
 TOUCHING, BORDER = 0.75, 0.4
 """What S and "no neighbour" count in `placing_losses`: what made the truth likeliest on 80 validation puzzles, eroded

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import Kind, Pictures, draw_puzzle
 from jigsync.measure.strips import COLOUR, DEPTHS, prepared, read_strips
-from jigsync.puzzle import Puzzle
-from jigsync.study.touching import touching
-from jigsync.truth import Truth
+from jigsync.score.touching import touching
+from jigsync.values.puzzle import Puzzle
+from jigsync.values.truth import Truth
 
 
 def sample_of(puzzle: Puzzle, truth: Truth) -> dict[str, NDArray[Any]]:

@@ -11,18 +11,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import SEVERITIES, CutOptions
+from jigsync.cutting.seeds import derive_seed
+from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.matcher import Batch, Matcher, MatcherOptions, side_logits, side_losses
 from jigsync.learn.matcher_data import MatcherData, augmented, sample_of
 from jigsync.learn.mixture import MIXTURE, Kind, Pictures
 from jigsync.measure.strips import prepared
-from jigsync.puzzle import Grid, Puzzle
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import SEVERITIES, CutOptions
-from jigsync.sweep.seeds import derive_seed
-from jigsync.sweep.squares import SquareOptions, cut_squares
-from jigsync.truth import Truth
+from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.truth import Truth
 
 VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {
     "severe": (20, CutOptions(Grid(5, 5), 64, SEVERITIES["severe"])),

@@ -13,14 +13,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import InputError, bad_value
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions, Damage
+from jigsync.cutting.seeds import derive_seed
+from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.io.images import list_images, read_rgb
-from jigsync.puzzle import Grid, Puzzle
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions, Damage
-from jigsync.sweep.seeds import derive_seed
-from jigsync.sweep.squares import SquareOptions, cut_squares
-from jigsync.truth import Truth
+from jigsync.values.errors import InputError, bad_value
+from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.truth import Truth
 
 Range = tuple[float, float]
 

@@ -9,7 +9,7 @@ of their displacement there:
     L_ij[b, r] = 1/4 sum_m S(e_(i,m), e_(j,m+r))[T_m b]               T_m b: the bucket in i's frame turned by m
     logits_ij  = (L_ij + L_ji[REVERSE]) / 2
 
-Turning i permutes its views, which moves L by TURN_I; turning j by TURN_J (measure/vocabulary.py): equivariance by
+Turning i permutes its views, which moves L by TURN_I; turning j by TURN_J (values/vocabulary.py): equivariance by
 construction, and so is the symmetry under reversal. Attention weighs single views, so it keeps both.
 
 The comparator is the same model without attention: it sees two fragments and how many there are.
@@ -26,10 +26,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jigsync import z4
 from jigsync.learn.lite0 import FEATURES
-from jigsync.measure import vocabulary as v
 from jigsync.measure.described import HEADS
+from jigsync.values import vocabulary as v
+from jigsync.values import z4
 
 DROPPED: Final = 0.5
 """Share of the features that training leaves out: there are many of them, and few puzzles."""

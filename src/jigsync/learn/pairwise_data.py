@@ -9,16 +9,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions
+from jigsync.cutting.seeds import derive_seed
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import MIXTURE, Pictures, draw_kind, draw_picture
 from jigsync.measure.pairwise import features_of
 from jigsync.measure.unary import UnaryModel, load_unary
-from jigsync.puzzle import Grid, Puzzle
-from jigsync.study.true_relations import relations_of
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions
-from jigsync.sweep.seeds import derive_seed
-from jigsync.truth import Truth
+from jigsync.score.true_relations import relations_of
+from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.truth import Truth
 
 SIDES: Final = (3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 6, 8, 10)
 """Sides of grids, drawn evenly; large ones cost most of the time."""

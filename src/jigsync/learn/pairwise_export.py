@@ -14,14 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from jigsync.learn.export import Deployed, built
+from jigsync.learn.fit.mixing import fit_mixing
 from jigsync.learn.lite0 import FEATURES
 from jigsync.learn.pairwise import Pairwise, PairwiseOptions
 from jigsync.measure.described import HEADS
 from jigsync.measure.pairwise import FORMAT, Mixing, PairwiseModel
 from jigsync.measure.unary import load_unary, weights_sha256
-from jigsync.measure.vocabulary import VERSION
 from jigsync.measure.weights import read_weights
-from jigsync.study.mixing import fit_mixing
+from jigsync.values.vocabulary import VERSION
 
 GOLDEN_FRAGMENTS: Final = 3
 

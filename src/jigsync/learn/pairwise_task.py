@@ -11,17 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import SEVERITIES, CutOptions
+from jigsync.cutting.seeds import derive_seed
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import Pictures
 from jigsync.learn.pairwise import PairBatch, Pairwise, PairwiseOptions
 from jigsync.learn.pairwise_data import PairwiseData, sample_of
-from jigsync.measure import vocabulary as v
 from jigsync.measure.unary import load_unary, weights_sha256
-from jigsync.puzzle import Grid
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import SEVERITIES, CutOptions
-from jigsync.sweep.seeds import derive_seed
+from jigsync.values import vocabulary as v
+from jigsync.values.puzzle import Grid
 
 VALIDATION: Final[Mapping[str, tuple[int, CutOptions]]] = {
     "3x3": (40, CutOptions(Grid(3, 3), 64, SEVERITIES["medium"])),

@@ -27,9 +27,9 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from jigsync import z4
 from jigsync.learn.likeness import LOOK, SPREAD
 from jigsync.measure.reach import KNOTS
+from jigsync.values import z4
 
 HINTS: Final = 4
 """Numbers a side that its scores tell at once."""

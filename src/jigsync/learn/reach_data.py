@@ -9,18 +9,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions, Damage
+from jigsync.cutting.seeds import derive_seed
+from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import ENLARGE, Pictures, draw_picture, draw_window
 from jigsync.measure.learned import Models
 from jigsync.measure.reach import cells_ahead
-from jigsync.measure.sides import side_at
-from jigsync.puzzle import Grid, Puzzle
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import CutOptions, Damage
-from jigsync.sweep.seeds import derive_seed
-from jigsync.sweep.squares import SquareOptions, cut_squares
-from jigsync.truth import Truth
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.sides import side_at
+from jigsync.values.truth import Truth
 
 SIDES: Final = (5, 6, 7, 8, 9, 10, 10, 10)
 """Rows, drawn evenly."""

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jigsync import z4
 from jigsync.learn.export import Deployed, built
 from jigsync.learn.likeness import LOOK
 from jigsync.learn.reach import Reach, ReachOptions
 from jigsync.measure.reach import FORMAT, apart
+from jigsync.values import z4
 
 GOLDEN_FRAGMENTS: Final = 5
 

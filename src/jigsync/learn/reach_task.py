@@ -11,6 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from jigsync.cutting.options import SEVERITIES, CutOptions
+from jigsync.cutting.seeds import derive_seed
+from jigsync.cutting.squares import SquareOptions
 from jigsync.learn.chunks import Sample
 from jigsync.learn.matcher_task import validation_puzzles
 from jigsync.learn.mixture import Pictures
@@ -18,10 +21,7 @@ from jigsync.learn.reach import Reach, ReachOptions
 from jigsync.learn.reach_data import ReachData, sample_of
 from jigsync.measure.learned import Models
 from jigsync.measure.reach import apart
-from jigsync.puzzle import Grid
-from jigsync.sweep.options import SEVERITIES, CutOptions
-from jigsync.sweep.seeds import derive_seed
-from jigsync.sweep.squares import SquareOptions
+from jigsync.values.puzzle import Grid
 
 VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {
     "5x5": (30, CutOptions(Grid(5, 5), 64, SEVERITIES["eroded"])),

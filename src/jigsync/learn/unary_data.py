@@ -15,13 +15,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
+from jigsync.cutting.photometry import fade, jpeg_round_trip
+from jigsync.cutting.seeds import derive_seed
 from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import Pictures
 from jigsync.measure.views import FRAGMENT, centred, filled, four_turns
-from jigsync.sweep.photometry import fade, jpeg_round_trip
-from jigsync.sweep.seeds import derive_seed
+from jigsync.values import z4
 
 WHOLE: Final = 160
 """Side of the large part's view. Solving shows pictures a little larger (`measure/views.py`)."""

@@ -11,7 +11,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from jigsync import z4
+from jigsync.cutting.canvas import make_canvas
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import SEVERITIES, CutOptions
+from jigsync.cutting.seeds import derive_seed
 from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.gauge_loss import turned_centres
@@ -19,11 +22,8 @@ from jigsync.learn.mixture import Pictures
 from jigsync.learn.unary import Unary, UnaryBatch
 from jigsync.learn.unary_data import UnaryData, augmented
 from jigsync.measure.views import fragment_views, picture_views, prepared
-from jigsync.puzzle import Grid
-from jigsync.sweep.canvas import make_canvas
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import SEVERITIES, CutOptions
-from jigsync.sweep.seeds import derive_seed
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid
 
 VALIDATION: Final[Mapping[str, CutOptions]] = {
     "3x3": CutOptions(Grid(3, 3), 128, SEVERITIES["medium"]),

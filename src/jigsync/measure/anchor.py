@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from jigsync.errors import FormatError
 from jigsync.io.files import parse_json
+from jigsync.values.errors import FormatError
 
 Floats = NDArray[np.float64]
 FORMAT: Final = "jigsync-anchor/2"
@@ -51,7 +51,7 @@ class Anchor:
 @cache
 def shipped() -> Anchor:
     """The number that belongs to the shipped weights."""
-    data = parse_json((files("jigsync.measure") / SHIPPED).read_bytes(), SHIPPED)
+    data = parse_json((files("jigsync.weights") / SHIPPED).read_bytes(), SHIPPED)
     if data.get("format") != FORMAT:
         raise FormatError(f"The file {SHIPPED} must have the format '{FORMAT}'. It has {data.get('format')!r}.")
     numbers: dict[str, Any] = {name: data[name] for name in ("whole", "sha256")}

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import MissingExtraError
 from jigsync.measure import vit
+from jigsync.values.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import torch

@@ -9,11 +9,11 @@ from typing import Final
 from jigsync.measure.calibration import Calibration, shipped
 from jigsync.measure.contour import Contours, read_contours
 from jigsync.measure.costs import Cost, Gradients, Plane, Prediction, SeamBand
-from jigsync.measure.measurements import Measurements
 from jigsync.measure.probabilities import calibrated
 from jigsync.measure.worn import NAMES as WORN
 from jigsync.measure.worn import Worn
-from jigsync.puzzle import Puzzle
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Puzzle
 
 FLUSH_PIXELS: Final = 0.75
 """A contour nearer to the cell's side than this is at it."""

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from jigsync import z4
-from jigsync.errors import FormatError
+from jigsync.values import z4
+from jigsync.values.errors import FormatError
 
 Matrix = NDArray[np.float32]
 FEATURES_PER_COST: Final = 3
@@ -136,7 +136,7 @@ def log_normaliser(logits: Matrix, none: Matrix) -> Matrix:
 
 @cache
 def _shipped() -> Mapping[str, Mapping[str, object]]:
-    text = files("jigsync.measure").joinpath("calibration.json").read_text(encoding="utf-8")
+    text = files("jigsync.weights").joinpath("calibration.json").read_text(encoding="utf-8")
     data = json.loads(text)
     if data.get("format") != FORMAT:
         raise FormatError(f"The shipped calibration.json has format {data.get('format')!r}: expected {FORMAT!r}.")

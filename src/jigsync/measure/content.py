@@ -25,16 +25,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
 from jigsync.measure import backbone as backbones
 from jigsync.measure.backbone import Backbone, Floats
 from jigsync.measure.boundary import REGIMES, make_costs, regime_of
 from jigsync.measure.calibration import Calibration, shipped
 from jigsync.measure.contour import BAND, OPAQUE, Contours, read_contours
 from jigsync.measure.costs import Cost, Matrix
-from jigsync.measure.measurements import Measurements
 from jigsync.measure.probabilities import calibrated
-from jigsync.puzzle import Puzzle
+from jigsync.values import z4
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Puzzle
 
 NOISE: Final = 1e-3
 """Cosines that differ by less are the same."""

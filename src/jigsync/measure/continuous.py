@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import i0e, logsumexp
 
-from jigsync import z4
 from jigsync.measure.unary import weights_sha256
 from jigsync.measure.views import FRAGMENT, GREY, Views, four_turns
 from jigsync.measure.weights import open_session, read_weights
+from jigsync.values import z4
 
 Floats = NDArray[np.float64]
 FORMAT: Final = "jigsync-continuous/1"

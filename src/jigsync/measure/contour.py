@@ -23,10 +23,10 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.errors import ImageError, InputError
 from jigsync.measure.parts import side_by_side, spans
-from jigsync.puzzle import Puzzle
+from jigsync.values import z4
+from jigsync.values.errors import ImageError, InputError
+from jigsync.values.puzzle import Puzzle
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 OPAQUE: Final = 224

@@ -27,8 +27,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.errors import JigsyncError
 from jigsync.measure import boundary
 from jigsync.measure.boundary import Boundary, make_costs, regime_of
 from jigsync.measure.calibration import Calibration, shipped
@@ -37,12 +35,14 @@ from jigsync.measure.costs import Cost, Matrix
 from jigsync.measure.likeness import LikenessModel, load_likeness
 from jigsync.measure.likeness import weights_sha256 as likeness_sha256
 from jigsync.measure.matcher import Codes, MatcherModel, load_matcher, weights_sha256
-from jigsync.measure.measurements import Measurements
 from jigsync.measure.probabilities import BLOCK, calibrated, own_sides
 from jigsync.measure.reach import load_reach
 from jigsync.measure.reach import weights_sha256 as reach_sha256
 from jigsync.measure.strips import prepared, read_strips
-from jigsync.puzzle import Puzzle
+from jigsync.values import z4
+from jigsync.values.errors import JigsyncError
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Puzzle
 
 COST: Final = "matcher"
 MEASURERS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {

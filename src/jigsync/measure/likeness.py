@@ -23,12 +23,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
 from jigsync.measure.parts import spans
 from jigsync.measure.views import fragment_views, prepared
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
-from jigsync.puzzle import Puzzle
+from jigsync.values import z4
+from jigsync.values.puzzle import Puzzle
 
 Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-likeness/2"

@@ -17,13 +17,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.errors import FormatError
 from jigsync.measure.parts import spans
 from jigsync.measure.products import products
 from jigsync.measure.strips import VERSION
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
+from jigsync.values import z4
+from jigsync.values.errors import FormatError
 
 Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-matcher/2"

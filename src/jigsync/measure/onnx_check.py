@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from jigsync.errors import FormatError
+from jigsync.values.errors import FormatError
 
 OPERATORS: Final = frozenset(
     re.findall(

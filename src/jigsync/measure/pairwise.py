@@ -24,18 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
-from jigsync.errors import FormatError, JigsyncError
 from jigsync.io.files import read_bytes
 from jigsync.io.schema import Node
-from jigsync.measure import vocabulary as v
 from jigsync.measure.contour import read_contours
 from jigsync.measure.described import described
 from jigsync.measure.learned import Learned
-from jigsync.measure.measurements import DENSE_LIMIT, Measurements
 from jigsync.measure.unary import UnaryModel, load_unary, weights_sha256
 from jigsync.measure.views import fragment_views
 from jigsync.measure.weights import LIMIT, open_session, read_card, read_weights, weights_path
-from jigsync.puzzle import Puzzle
+from jigsync.values import vocabulary as v
+from jigsync.values.errors import FormatError, JigsyncError
+from jigsync.values.measurements import DENSE_LIMIT, Measurements
+from jigsync.values.puzzle import Puzzle
 
 Floats = NDArray[np.float64]
 FORMAT: Final = "jigsync-pairwise/1"

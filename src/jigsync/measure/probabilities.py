@@ -16,11 +16,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
 from jigsync.measure.calibration import Calibration, RowStats, features, log_normaliser, row_stats
 from jigsync.measure.costs import Cost, Matrix
-from jigsync.measure.measurements import Measurements
-from jigsync.puzzle import Puzzle
+from jigsync.values import z4
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Puzzle
 
 DENSE_FRAGMENTS: Final = 700
 """Up to here all 16 N^2 pairs of sides are kept (31 MB at 700); beyond, the best `TOP` of every side."""

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from jigsync import z4
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
-from jigsync.puzzle import Grid
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid
 
 Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-reach/1"

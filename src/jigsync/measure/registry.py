@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Final
 
-from jigsync.errors import OptionError
-from jigsync.measure.measurements import Measurer
+from jigsync.values.errors import OptionError
+from jigsync.values.measurements import Measurer
 
 DEFAULT: Final = "learned"
 

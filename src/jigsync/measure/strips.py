@@ -23,10 +23,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
 from jigsync.measure.contour import OPAQUE
 from jigsync.measure.parts import side_by_side, spans
-from jigsync.puzzle import Pixels, Puzzle
+from jigsync.values import z4
+from jigsync.values.puzzle import Pixels, Puzzle
 
 VERSION: Final = "jigsync-strips/1"
 """Changes with anything below that a trained network would notice."""

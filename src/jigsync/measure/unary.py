@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from jigsync import z4
-from jigsync.measure.measurements import UnaryCells
 from jigsync.measure.parts import spans
 from jigsync.measure.views import VERSION, Views, fragment_views, picture_views, prepared
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
-from jigsync.puzzle import Pixels, Puzzle
+from jigsync.values import z4
+from jigsync.values.measurements import UnaryCells
+from jigsync.values.puzzle import Pixels, Puzzle
 
 Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-unary/1"

@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.puzzle import Pixels, Puzzle
+from jigsync.values import z4
+from jigsync.values.puzzle import Pixels, Puzzle
 
 VERSION: Final = "jigsync-views/1"
 """Changes with anything below that a trained network would notice."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jigsync.errors import FormatError, InputError, MissingExtraError
+from jigsync.values.errors import FormatError, InputError, MissingExtraError
 
 if TYPE_CHECKING:
     import torch

@@ -17,11 +17,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import FormatError, InputError, JigsyncError
 from jigsync.io.files import read_bytes, read_json
 from jigsync.io.schema import Node
 from jigsync.measure.onnx_check import check_model
 from jigsync.measure.parts import side_by_side
+from jigsync.values.errors import FormatError, InputError, JigsyncError
 
 Floats = NDArray[np.float32]
 

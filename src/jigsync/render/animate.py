@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from jigsync import z4
-from jigsync.errors import OptionError
-from jigsync.placement import Solution
-from jigsync.puzzle import Pixels, Puzzle
 from jigsync.render.layout import GAP, layout_of
 from jigsync.render.style import over_paper
+from jigsync.values import z4
+from jigsync.values.errors import OptionError
+from jigsync.values.placement import Solution
+from jigsync.values.puzzle import Pixels, Puzzle
 
 WIDTH: Final = 720
 """Of the moving picture, px."""

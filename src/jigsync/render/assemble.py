@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from jigsync.placement import Solution
-from jigsync.puzzle import Pixels, Puzzle
 from jigsync.render.layout import Layout, drawn_fragments, layout_of
+from jigsync.values.placement import Solution
+from jigsync.values.puzzle import Pixels, Puzzle
 
 _ROWS_AT_ONCE: Final = 256  # straight colours are made in bands, so that the canvas is the only large array
 

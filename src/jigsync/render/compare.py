@@ -6,14 +6,14 @@ from typing import Final
 
 from PIL import Image, ImageDraw
 
-from jigsync.placement import Solution
-from jigsync.puzzle import Puzzle
 from jigsync.render.assemble import assemble_in
 from jigsync.render.layout import layout_of
 from jigsync.render.marks import legend_strip, mark, verdicts
 from jigsync.render.sheet import contact_sheet
 from jigsync.render.style import FAINT, INK, PAPER, write
-from jigsync.truth import Truth
+from jigsync.values.placement import Solution
+from jigsync.values.puzzle import Puzzle
+from jigsync.values.truth import Truth
 
 HEIGHT: Final = 640
 """Height of the two pictures, px."""

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from jigsync import z4
-from jigsync.placement import Solution
-from jigsync.puzzle import Puzzle
 from jigsync.render.assemble import assemble_in
 from jigsync.render.layout import Layout, layout_of
 from jigsync.render.marks import mark, verdicts
 from jigsync.render.sheet import contact_sheet
 from jigsync.render.style import FAINT, INK, PAPER, fit_text, text_size, write
-from jigsync.truth import Truth
+from jigsync.values import z4
+from jigsync.values.placement import Solution
+from jigsync.values.puzzle import Puzzle
+from jigsync.values.truth import Truth
 
 SIDE: Final = 320
 """Side of a panel's picture, px."""

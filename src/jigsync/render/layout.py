@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.errors import InputError
-from jigsync.placement import Placed, Solution
-from jigsync.puzzle import Grid, Pixels, Puzzle
+from jigsync.values import z4
+from jigsync.values.errors import InputError
+from jigsync.values.placement import Placed, Solution
+from jigsync.values.puzzle import Grid, Pixels, Puzzle
 
 MAX_PIXELS: Final = 100_000_000
 """Largest canvas, in pixels; 400 MB of RGBA."""

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from jigsync.placement import Solution
-from jigsync.puzzle import Puzzle
 from jigsync.render.layout import Layout, drawn_fragments
 from jigsync.render.style import AMBER, BLACK, BLUE, INK, PAPER, RED, RGB, WHITE, text_size, write
-from jigsync.truth import Truth
+from jigsync.values.placement import Solution
+from jigsync.values.puzzle import Puzzle
+from jigsync.values.truth import Truth
 
 Verdict = Literal["right", "turn", "slot", "unplaced"]
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from jigsync.errors import InputError
-from jigsync.puzzle import Pixels, Puzzle
 from jigsync.render.style import FAINT, PAPER, fit_text, over_paper, text_size, write
+from jigsync.values.errors import InputError
+from jigsync.values.puzzle import Pixels, Puzzle
 
 LARGEST: Final = 192
 """Side of a fragment's place on the sheet when there is room for it, px."""

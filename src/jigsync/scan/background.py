@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import ImageError
+from jigsync.values.errors import ImageError
 
 SMALL: Final = 512
 """So many pixels of the longer side are looked at to fit the background."""

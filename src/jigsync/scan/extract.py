@@ -15,12 +15,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import ImageError
 from jigsync.io.puzzle_folder import premultiply
-from jigsync.puzzle import Fragments, Pixels, Puzzle
 from jigsync.scan.background import fit_background
 from jigsync.scan.parts import Part, find_parts
 from jigsync.scan.skew import skew_of
+from jigsync.values.errors import ImageError
+from jigsync.values.puzzle import Fragments, Pixels, Puzzle
 
 FORMAT: Final = "jigsync-extract/1"
 MAX_FRAGMENTS: Final = 5000

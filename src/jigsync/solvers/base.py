@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.errors import OptionError, bad_value
-from jigsync.placement import Status
-from jigsync.puzzle import Grid
 from jigsync.solvers.energy import placement_energy
+from jigsync.values import z4
+from jigsync.values.errors import OptionError, bad_value
+from jigsync.values.placement import Status
+from jigsync.values.puzzle import Grid
 
 if TYPE_CHECKING:
-    from jigsync.measure.measurements import Measurements
+    from jigsync.values.measurements import Measurements
 
 __all__ = [
     "Assignment",
@@ -165,7 +165,7 @@ class Assignment:
         turns: (N,) int64 in 0..3; 0 for an unplaced fragment.
         energy: of this placement under the solver's own scores; None when it has none.
         confidences: (N,) float64 in [0, 1], or None when the solver has no opinion.
-        status, reason: as in `jigsync.placement.Solution`.
+        status, reason: as in `jigsync.values.placement.Solution`.
         note: one sentence about how the answer was reached (proof, time limit, restarts), or "".
         proven: True only when the solver proved that no placement has a lower energy.
     """

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jigsync import z4
-from jigsync.errors import OptionError
-from jigsync.measure.measurements import Measurements
-from jigsync.measure.sides import side_at
-from jigsync.placement import Placed
-from jigsync.puzzle import Grid
 from jigsync.solvers.energy import border_scores, score_pairs
+from jigsync.values import z4
+from jigsync.values.errors import OptionError
+from jigsync.values.measurements import Measurements
+from jigsync.values.placement import Placed
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import side_at
 
 
 class Candidate(NamedTuple):

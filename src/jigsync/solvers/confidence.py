@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from jigsync.errors import FormatError
-from jigsync.measure.sides import SideScores
-from jigsync.puzzle import Grid
 from jigsync.solvers.energy import Ints, score_pairs, touching_sides
 from jigsync.solvers.table import SideTable
+from jigsync.values.errors import FormatError
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
 
 Floats = NDArray[np.float64]
 FORMAT: Final = "jigsync-confidence/1"
@@ -102,7 +102,7 @@ def confidences(
 @cache
 def shipped() -> Confidence:
     """The numbers in the package."""
-    data = json.loads(files("jigsync.solvers").joinpath("confidence.json").read_text(encoding="utf-8"))
+    data = json.loads(files("jigsync.weights").joinpath("confidence.json").read_text(encoding="utf-8"))
     if data.get("format") != FORMAT or data.get("features") != list(FEATURES):
         raise FormatError(f"The shipped confidence.json must be {FORMAT!r} with the features {', '.join(FEATURES)}.")
     return Confidence(float(data["power"]), np.array(data["weights"], dtype=np.float64), float(data["bias"]))

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.measure.sides import SideScores
-from jigsync.puzzle import Grid
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
 
 Ints = NDArray[np.int64]
 

@@ -16,11 +16,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.measure import vocabulary as v
-from jigsync.measure.measurements import DENSE_LIMIT, SCORE_FLOOR, Measurements
 from jigsync.measure.reach import pose_terms
-from jigsync.measure.sides import SideScores
-from jigsync.puzzle import Grid
+from jigsync.values import vocabulary as v
+from jigsync.values.measurements import DENSE_LIMIT, SCORE_FLOOR, Measurements
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
 
 MIN_CELL_SIGMA: Final = 0.02
 REACH: Final = 0.4

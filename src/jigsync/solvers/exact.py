@@ -1,4 +1,4 @@
-"""Branch and bound: the placement of least energy, with proof (sync/engine_src/exact.c has the bound).
+"""Branch and bound: the placement of least energy, with proof (engine/src/exact.c has the bound).
 
 While the global turn is free, one fragment's turns are held: to 0 in a square grid, where every assembly can be
 turned until that fragment stands so, and to 0 or 1 in an oblong one, which only maps to itself by half a turn. (A
@@ -13,12 +13,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.errors import OptionError
-from jigsync.puzzle import Grid
+from jigsync.engine.native import branch_and_bound
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
 from jigsync.solvers.energy import placement_energy
-from jigsync.solvers.native import branch_and_bound
 from jigsync.solvers.table import SideTable
+from jigsync.values.errors import OptionError
+from jigsync.values.puzzle import Grid
 
 MOST_ITEMS = 16
 LOWEST = -1e4  # scores below are as good as forbidden; the bound needs finite numbers

@@ -13,12 +13,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.errors import OptionError
-from jigsync.puzzle import Grid
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
 from jigsync.solvers.energy import Ints, border_scores, neighbour_slots
 from jigsync.solvers.table import SideTable
+from jigsync.values import z4
+from jigsync.values.errors import OptionError
+from jigsync.values.puzzle import Grid
 
 MOST_UPRIGHT = 9
 MOST_TURNED = 6

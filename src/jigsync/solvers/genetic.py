@@ -2,7 +2,7 @@
 
 Each generation keeps the fittest few as they are and breeds the others: two parents are drawn by roulette (the
 chance of being drawn is proportional to fitness above the worst), and the child grows from one fragment by the
-three phases of sync/engine_src/breed.c: fragments the parents agree on, best buddies one parent has, the most
+three phases of engine/src/breed.c: fragments the parents agree on, best buddies one parent has, the most
 compatible fragment left. Mutation: now and then a random fragment takes the place of an agreed or most compatible one.
 
 An individual is (slots, turns), and for the crossover `touch[s]`, the side that side s touches (-1: none).
@@ -18,13 +18,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.errors import bad_value
-from jigsync.puzzle import Grid
+from jigsync.engine.native import Breeding, breed
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
 from jigsync.solvers.energy import Ints, neighbour_slots, placement_energy, score_pairs
-from jigsync.solvers.native import Breeding, breed
 from jigsync.solvers.table import SideTable
+from jigsync.values import z4
+from jigsync.values.errors import bad_value
+from jigsync.values.puzzle import Grid
 
 ELITE = 4
 SKIP_AGREED = 0.001  # chance of a random fragment where both parents agree

@@ -19,11 +19,11 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from jigsync.puzzle import Grid
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
 from jigsync.solvers.energy import Ints, placement_energy, touching_sides
 from jigsync.solvers.growth import Growth, Layout
 from jigsync.solvers.table import SideTable
+from jigsync.values.puzzle import Grid
 
 MOST_ROUNDS = 30
 """Rounds after which it stops even though the estimate still grows; ten or so are usual."""

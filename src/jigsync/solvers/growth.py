@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.puzzle import Grid
 from jigsync.solvers.base import Budget
 from jigsync.solvers.energy import Ints
 from jigsync.solvers.table import SideTable
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid
 
 
 class Layout(NamedTuple):

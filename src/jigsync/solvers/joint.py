@@ -25,11 +25,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.puzzle import Grid
+from jigsync.engine.search import MapResult, solve_map
 from jigsync.solvers.base import Assignment, Budget, SolveRequest
 from jigsync.solvers.confidence import confidences
 from jigsync.solvers.evidence import Evidence
-from jigsync.sync.engine import MapResult, solve_map
+from jigsync.values.puzzle import Grid
 
 LADDER: Final = ((0.03, 4), (0.1, 1))
 """(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""

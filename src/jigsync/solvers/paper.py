@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from jigsync.measure.measurements import DENSE_LIMIT, Measurements
-from jigsync.puzzle import Grid
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
 from jigsync.solvers.energy import placement_energy
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import SyncResult, synchronize
+from jigsync.values.measurements import DENSE_LIMIT, Measurements
+from jigsync.values.puzzle import Grid
 
 PAPER = DecodeOptions()
 """Dense edges, displacements conditioned on the synchronized turns: the paper's best deployable row."""

@@ -1,6 +1,6 @@
 """Side scores as the classical solvers read them: rows, best partners, best buddies, ranks, dense or sparse.
 
-Sides are numbered 4 * fragment + bearing (`jigsync.measure.sides`). A *partner* of side s is a side of another
+Sides are numbered 4 * fragment + bearing (`jigsync.values.sides`). A *partner* of side s is a side of another
 fragment that may touch it; when all turns are known to be 0, only the opposite bearing may.
 """
 
@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.measure.sides import SideScores
 from jigsync.solvers.base import SolveRequest
 from jigsync.solvers.energy import Ints, sparse_rows
+from jigsync.values import z4
+from jigsync.values.sides import SideScores
 
 Floats = NDArray[np.float32]
 

@@ -19,12 +19,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.puzzle import Grid
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
 from jigsync.solvers.energy import Ints, placement_energy
 from jigsync.solvers.growth import Growth, Layout
 from jigsync.solvers.table import SideTable
+from jigsync.values import z4
+from jigsync.values.puzzle import Grid
 
 PARTNERS_PER_SIDE = 64
 """How many partners of a side can become edges of the tree; the true one is rarely beyond the first few."""

@@ -1,1 +1,1 @@
-"""measurements -> placement: synchronization and joint refinement."""
+"""The paper's method, pure: relative poses -> absolute turns and places by synchronization."""

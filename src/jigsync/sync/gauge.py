@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync import z4
-from jigsync.placement import Gauge
 from jigsync.sync.graph import Floats, Ints
+from jigsync.values import z4
+from jigsync.values.placement import Gauge
 
 MIN_LOG_P: Final = -12.0
 """No single fragment may speak louder against a turn."""

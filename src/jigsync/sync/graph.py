@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from jigsync.errors import FormatError
+from jigsync.values.errors import FormatError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from jigsync import z4
-from jigsync.measure import vocabulary as v
 from jigsync.sync.graph import Floats, Graph, Ints
+from jigsync.values import vocabulary as v
+from jigsync.values import z4
 
 _SLACK: Final = np.array([0.0, 1.0, 2.0])
 _ROUNDOFF: Final = 1e-6

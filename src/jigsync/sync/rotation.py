@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_matrix, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from jigsync import z4
 from jigsync.sync.graph import Floats, Graph, Ints
+from jigsync.values import z4
 
 DENSE_LIMIT: Final = 400
 """Components up to this size are diagonalised whole; larger ones by Lanczos."""

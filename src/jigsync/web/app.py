@@ -15,8 +15,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 import jigsync
-from jigsync.errors import JigsyncError
 from jigsync.io.files import reason_of
+from jigsync.values.errors import JigsyncError
 from jigsync.web import outputs, puzzles, solving
 from jigsync.web.bench import Workbench
 from jigsync.web.guard import LATER, Guard

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from jigsync.errors import FormatError, InputError, JigsyncError
+from jigsync.values.errors import FormatError, InputError, JigsyncError
 from jigsync.web.limits import Limits, Refusal, plenty
 
 JUNK: Final = frozenset(("__MACOSX", "Thumbs.db", "desktop.ini"))

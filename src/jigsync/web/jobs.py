@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import jigsync
-from jigsync.errors import JigsyncError
 from jigsync.io.solution_file import solution_json
-from jigsync.placement import Placed, Solution
 from jigsync.render.layout import layout_of
 from jigsync.solvers.base import Assignment, Progress
+from jigsync.values.errors import JigsyncError
+from jigsync.values.placement import Placed, Solution
 from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits, Refusal
 from jigsync.web.models import JobModel, KeptJob, Shown, SolutionModel, SolveOptions

@@ -21,7 +21,6 @@ from typing import BinaryIO, Final
 
 from pydantic import ValidationError
 
-from jigsync.errors import FormatError, JigsyncError, OptionError
 from jigsync.io.files import (
     cannot,
     json_bytes,
@@ -34,6 +33,7 @@ from jigsync.io.files import (
 )
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.io.seal import SEAL, check_seal, sealed
+from jigsync.values.errors import FormatError, JigsyncError, OptionError
 from jigsync.web.archive import entries_of
 from jigsync.web.limits import Limits, Refusal
 from jigsync.web.models import KeptJob, KeptPuzzle, plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from jigsync.errors import OptionError
+from jigsync.values.errors import OptionError
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from jigsync.errors import FormatError, InputError
 from jigsync.io.files import json_bytes, parse_json
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution
-from jigsync.placement import Solution
-from jigsync.puzzle import Puzzle
+from jigsync.values.errors import FormatError, InputError
+from jigsync.values.placement import Solution
+from jigsync.values.puzzle import Puzzle
 from jigsync.web.archive import readable
 from jigsync.web.models import ProjectModel, SolutionModel, Step, plain
 

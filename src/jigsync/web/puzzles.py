@@ -14,15 +14,15 @@ from pydantic import Field
 
 import jigsync
 from jigsync import data
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import SEVERITIES, CutOptions, Damage
 from jigsync.io.files import read_bytes
 from jigsync.io.images import image_bytes_sha256, png_bytes, read_rgb
-from jigsync.placement import Placed, Solution
-from jigsync.puzzle import Grid
 from jigsync.render.assemble import assemble
 from jigsync.render.layout import layout_of
 from jigsync.solvers import base as solvers
-from jigsync.sweep.generate import cut_picture
-from jigsync.sweep.options import SEVERITIES, CutOptions, Damage
+from jigsync.values.placement import Placed, Solution
+from jigsync.values.puzzle import Grid
 from jigsync.web.archive import entries_of, readable
 from jigsync.web.bench import Bench, Workbench
 from jigsync.web.limits import Refusal, plenty

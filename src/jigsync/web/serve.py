@@ -11,8 +11,8 @@ from pathlib import Path
 
 import typer
 
-from jigsync.errors import InputError, MissingExtraError
 from jigsync.io.files import reason_of
+from jigsync.values.errors import InputError, MissingExtraError
 from jigsync.web.limits import Limits
 
 

@@ -13,20 +13,12 @@ from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
 import jigsync
-from jigsync.errors import InputError, OptionError
 from jigsync.solvers import base as solvers
+from jigsync.values.errors import InputError, OptionError
 from jigsync.web.bench import Bench
 from jigsync.web.jobs import FINISHED, Job, shown
 from jigsync.web.limits import Refusal
-from jigsync.web.models import (
-    CandidateModel,
-    CellRequest,
-    JobModel,
-    Shown,
-    SolutionModel,
-    SolveOptions,
-    TurnRequest,
-)
+from jigsync.web.models import CandidateModel, CellRequest, JobModel, Shown, SolutionModel, SolveOptions, TurnRequest
 from jigsync.web.project import solution_of
 from jigsync.web.puzzles import Files, Id, UploadRoute, take_upload
 from jigsync.web.uploads import Kind

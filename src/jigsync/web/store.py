@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from jigsync.io.images import png_bytes
 from jigsync.measure import registry as measurers
-from jigsync.measure.measurements import Measurements
-from jigsync.puzzle import Puzzle
 from jigsync.render.assemble import unpremultiply
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Puzzle
 from jigsync.web.limits import Limits, Refusal
 from jigsync.web.models import ProjectModel
 

@@ -13,12 +13,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
 import jigsync
-from jigsync.errors import ImageError, InputError
 from jigsync.io.files import json_bytes, parse_json
 from jigsync.io.images import SUFFIXES, natural_key, picture_size
 from jigsync.io.puzzle_folder import FRAGMENT_FOLDER, PUZZLE_FILE, parse_puzzle_json
 from jigsync.io.schema import Node
-from jigsync.puzzle import Puzzle
+from jigsync.values.errors import ImageError, InputError
+from jigsync.values.puzzle import Puzzle
 from jigsync.web.archive import Entry, readable
 from jigsync.web.limits import Limits, Refusal, plenty
 from jigsync.web.project import PROJECT_FILE, Project, read_project

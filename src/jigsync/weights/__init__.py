@@ -1,1 +1,1 @@
-"""Trained weights, each with its card (data, licence, seed, command, time, numbers, sha256) and golden tensors."""
+"""All fitted numbers: calibrations, trained weights with their cards (data, licence, seed, command), golden tensors."""

@@ -1,0 +1,222 @@
+"""One decoding problem in compiled form: checked scores, unary terms and constraints, kept alive for the C side."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.engine.library import FUZZ_KINDS, TOP, Input, Plan, Report, library
+from jigsync.values import z4
+from jigsync.values.errors import JigsyncError, OptionError, bad_value
+from jigsync.values.puzzle import Grid
+from jigsync.values.sides import SideScores
+
+Poses = NDArray[np.int32]
+"""(N,) 4 * slot + turns of every fragment, -1 for unplaced: how placements cross into C."""
+
+_STEPS = np.array([z4.bearing_offset(b) for b in range(z4.ORDER)], dtype=np.int32)
+
+
+def poses_of(slots: NDArray[np.integer[Any]], turns: NDArray[np.integer[Any]]) -> Poses:
+    """(N,) slots (-1 unplaced) and (N,) turns as poses."""
+    return np.where(np.asarray(slots) < 0, -1, 4 * np.asarray(slots) + np.asarray(turns)).astype(np.int32)
+
+
+class CompiledProblem:
+    """What the C side searches on. Read-only after construction, so threads may share it.
+
+    Args:
+        scores: side scores, dense or sparse.
+        grid: slots; more slots than fragments leave holes, more fragments than slots leave a pool. As many
+            fragments as possible are always placed.
+        unary_turns: (N, 4), added for a placed fragment with turns k.
+        unary_cells: (N, slots), added for a placed fragment at a slot.
+        unary_poses: (N, slots, 4), added for a placed fragment at a slot with turns k.
+        pins: fragment -> (slot, turns), never moved.
+        excluded: fragments that stay unplaced.
+        upright: all turns are 0.
+        full: (N, N, R) and the table (2 rows - 1, 2 cols - 1, 4, 4) of relation numbers, -1 for none: adds
+            full[i, j, table[d_row + rows - 1, d_col + cols - 1, k_i, k_j]] over all ordered pairs of placed
+            fragments, (d_row, d_col) from i's cell to j's.
+    """
+
+    def __init__(
+        self,
+        scores: SideScores,
+        grid: Grid,
+        *,
+        unary_turns: NDArray[np.floating[Any]] | None = None,
+        unary_cells: NDArray[np.floating[Any]] | None = None,
+        unary_poses: NDArray[np.floating[Any]] | None = None,
+        pins: Mapping[int, tuple[int, int]] | None = None,
+        excluded: Iterable[int] = (),
+        upright: bool = False,
+        full: tuple[NDArray[np.floating[Any]], NDArray[np.integer[Any]]] | None = None,
+    ) -> None:
+        self._lib = library()
+        self.n, self.grid, self.upright = scores.n, grid, upright
+        if self.n < 1:
+            raise OptionError("The decoder needs at least one fragment.")
+        self.pins = _check_pins(pins or {}, tuple(excluded), self.n, grid, upright)
+        keep: list[NDArray[Any]] = []  # the C side copies, so these need to live for the call only
+
+        def pointer(array: NDArray[Any]) -> int:
+            keep.append(array)
+            return int(array.ctypes.data)
+
+        given = Input(n=self.n, rows=grid.rows, cols=grid.cols, upright=int(upright), floor=scores.floor, n_rel=0)
+        given.steps = pointer(_STEPS)
+        given.pins = pointer(self.pins)
+        if scores.dense is not None:
+            given.dense = pointer(_floats("dense", scores.dense, (4 * self.n, 4 * self.n)))
+        else:
+            assert scores.indptr is not None
+            assert scores.indices is not None
+            assert scores.values is not None
+            given.indptr = pointer(np.ascontiguousarray(scores.indptr, dtype=np.int64))
+            given.indices = pointer(np.ascontiguousarray(scores.indices, dtype=np.int32))
+            given.values = pointer(_floats("values", scores.values, (int(scores.indptr[-1]),)))
+        if scores.border is not None:
+            given.border = pointer(_floats("border", scores.border, (4 * self.n,)))
+        if unary_turns is not None:
+            given.unary_turns = pointer(_floats("unary_turns", unary_turns, (self.n, 4)))
+        if unary_cells is not None:
+            given.unary_cells = pointer(_floats("unary_cells", unary_cells, (self.n, grid.size)))
+        if unary_poses is not None:
+            given.unary_poses = pointer(_floats("unary_poses", unary_poses, (self.n, grid.size, 4)))
+        if full is not None:
+            table, relation_of = full
+            given.n_rel = table.shape[-1]
+            given.full = pointer(_floats("full", table, (self.n, self.n, given.n_rel)))
+            shape = (2 * grid.rows - 1, 2 * grid.cols - 1, 4, 4)
+            relation_of = np.ascontiguousarray(relation_of, dtype=np.int32)
+            if relation_of.shape != shape or relation_of.max() >= given.n_rel:
+                raise bad_value("full", "the decoder", f"(N, N, R) and a {shape} table below R", relation_of.shape)
+            given.relation_of = pointer(relation_of)
+        self.handle = self._lib.jig_problem_new(ctypes.byref(given))
+        if not self.handle:
+            raise JigsyncError(f"Not enough memory to decode {self.n} fragments.")
+        weakref.finalize(self, self._lib.jig_problem_free, self.handle)
+
+    def energy(self, poses: Poses) -> float:
+        """The energy of a placement, from scratch; pins override it."""
+        poses = np.array(poses, dtype=np.int32)
+        return float(self._lib.jig_energy(self.handle, poses.ctypes.data))
+
+    def run(self, seed: int, plan: Plan, start: Poses | None = None) -> tuple[Poses, Report]:
+        """One restart: the best placement it saw and how it ended. Releases the GIL."""
+        poses = np.full(self.n, -1, dtype=np.int32) if start is None else np.array(start, dtype=np.int32)
+        report = Report()
+        if not self._lib.jig_run(
+            self.handle, seed % 2**64, ctypes.byref(plan), poses.ctypes.data, ctypes.byref(report)
+        ):
+            raise JigsyncError(f"Not enough memory to decode {self.n} fragments.")
+        return poses, report
+
+    def ladder(self, seed: int, plan: Plan, start: Poses) -> Ladder:
+        """A ladder of replicas that exchange temperatures, the coldest beginning with `start`."""
+        return Ladder(self, seed, plan, start)
+
+    def marginals(
+        self, seed: int, start: Poses, best: Poses, samples: int, moves: int, seconds: float, cancel: int | None
+    ) -> NDArray[np.float64]:
+        """(N,) share of draws at temperature 1 around `start` in which a fragment stands as in `best`, after one
+        global motion that lays the draw over it. Releases the GIL."""
+        start, best = np.array(start, dtype=np.int32), np.array(best, dtype=np.int32)
+        kept = np.zeros(self.n, dtype=np.int64)
+        made = self._lib.jig_marginals(
+            self.handle,
+            seed % 2**64,
+            start.ctypes.data,
+            best.ctypes.data,
+            1.0,
+            samples,
+            moves,
+            seconds,
+            cancel,
+            kept.ctypes.data,
+        )
+        if made < 0:
+            raise JigsyncError(f"Not enough memory to decode {self.n} fragments.")
+        return np.asarray(kept / made, dtype=np.float64)
+
+    def links(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Likely partners of every side, judged by matching and closed loops (links.c) before any search.
+
+        Shapes: (4N, 32) side numbers by falling probability, -1 past the end; (4N, 32) log-probability of touching.
+        """
+        side, link = np.zeros((4 * self.n, TOP), dtype=np.int32), np.zeros((4 * self.n, TOP), dtype=np.float32)
+        self._lib.jig_links(self.handle, side.ctypes.data, link.ctypes.data)
+        return side, link
+
+    def fuzz(
+        self, seed: int, kind: str, count: int, temperature: float, start: Poses
+    ) -> tuple[Poses, int, tuple[float, float, float]]:
+        """For tests: proposals of one kind; where they end, how many were accepted, and the energies that must
+        agree: incremental and from scratch, then the best one seen."""
+        poses, energies = np.array(start, dtype=np.int32), np.zeros(3)
+        accepted = self._lib.jig_fuzz(
+            self.handle, seed, FUZZ_KINDS.index(kind), count, temperature, poses.ctypes.data, energies.ctypes.data
+        )
+        return poses, int(accepted), (float(energies[0]), float(energies[1]), float(energies[2]))
+
+
+class Ladder:
+    """Replicas of one problem that exchange temperatures (ladder.c)."""
+
+    def __init__(self, problem: CompiledProblem, seed: int, plan: Plan, start: Poses) -> None:
+        self._problem, self._lib = problem, library()  # the problem must outlive the ladder
+        poses = np.array(start, dtype=np.int32)
+        self.handle = self._lib.jig_ladder_new(problem.handle, seed % 2**64, ctypes.byref(plan), poses.ctypes.data)
+        if not self.handle:
+            raise JigsyncError(f"Not enough memory to decode {problem.n} fragments.")
+        weakref.finalize(self, self._lib.jig_ladder_free, self.handle)
+
+    def climb(self, worker: int, workers: int) -> None:
+        """Climbs as one of several threads, each with its own number below `workers`; all of them must be running, for
+        they wait for each other. Releases the GIL."""
+        self._lib.jig_ladder_climb(self.handle, worker, workers)
+
+    def best(self) -> tuple[Poses, Report]:
+        """The best placement that any replica saw, and how it ended."""
+        poses, report = np.empty(self._problem.n, dtype=np.int32), Report()
+        self._lib.jig_ladder_best(self.handle, poses.ctypes.data, ctypes.byref(report))
+        return poses, report
+
+
+def _floats(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
+    if array.shape != shape:
+        raise bad_value(name, "the decoder", f"an array of shape {shape}", array.shape)
+    out = np.ascontiguousarray(array, dtype=np.float32)
+    if not np.isfinite(out).all():
+        raise bad_value(name, "the decoder", "finite", "an infinite or undefined number")
+    return out
+
+
+def _check_pins(
+    pins: Mapping[int, tuple[int, int]], excluded: tuple[int, ...], n: int, grid: Grid, upright: bool
+) -> NDArray[np.int32]:
+    """(N,) 4 * slot + turns for pinned fragments, -2 for excluded ones, -1 for free ones."""
+    out = np.full(n, -1, dtype=np.int32)
+    taken: dict[int, int] = {}
+    for fragment in excluded:
+        if not 0 <= fragment < n:
+            raise bad_value("excluded", "the decoder", f"fragments 0 to {n - 1}", fragment)
+        out[fragment] = -2
+    for fragment, (slot, turns) in pins.items():
+        if not 0 <= fragment < n or out[fragment] == -2:
+            raise bad_value("pins", "the decoder", f"fragments 0 to {n - 1} that are not excluded", fragment)
+        if not 0 <= slot < grid.size:
+            raise bad_value("pins", "the decoder", f"slots 0 to {grid.size - 1} of the {grid} grid", slot)
+        if not 0 <= turns < z4.ORDER or (upright and turns):
+            raise bad_value("pins", "the decoder", "0 turns when upright" if upright else "0, 1, 2 or 3 turns", turns)
+        if slot in taken:
+            raise OptionError(f"The fragments {taken[slot]} and {fragment} are both pinned to slot {slot}.")
+        taken[slot] = fragment
+        out[fragment] = 4 * slot + turns
+    return out

@@ -1,0 +1,1 @@
+"""Numbers that are fitted without a gradient of torch: calibration, the gauge's weight, confidence, mixing."""

@@ -1,0 +1,1 @@
+"""solutions and truths -> scores, with their intervals."""

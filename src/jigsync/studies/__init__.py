@@ -1,0 +1,1 @@
+"""The paper's tables and ours: each study is one command, a CSV and a picture."""

@@ -1,0 +1,126 @@
+"""Every study by name, and the one way its results are written: NAME.csv, .json, .png and .svg in a folder."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import inspect
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from jigsync.io.files import write_bytes, write_json
+from jigsync.studies.result import Progress, Study, StudyResult, silent
+from jigsync.values.errors import MissingExtraError, OptionError
+
+STUDIES: Final[dict[str, str]] = {
+    "gauge": "no residual sees the global turn: four residuals equal to 12 digits",
+    "orbit": "a cell's four turned positions average to the centre; the plateau of a collapsed head",
+    "density": "all pairs against direct neighbours, over the accuracy of far pairs",
+    "phase": "accuracy over graph density, grid size and edge accuracy",
+    "energies": "each training-free cue alone, by exact search over 3 x 3",
+    "crossover": "seam against content over shape and erosion, read two ways",
+    "procedural": "is there nothing to find in 1/f^beta noise?",
+    "gauge-fix": "the fitting penalty, what fragments tell, and the truth choose the global turn",
+    "progression": "from given edges to the deployable pipeline, step by step",
+    "ablation": "one switch of the decoder at a time, both sizes",
+    "symmetrize": "each pair averaged with its reverse",
+    "loops": "edges that close triangles: precision, connectivity, accuracy",
+    "context": "relations read with and without the other fragments, over grid sizes",
+    "orientation": "what tells which side of a single fragment is up? coherence, a frozen probe",
+    "main": "every solver over the sweep, turns scored",
+    "leak": "the unary head on single fragments under every leak control, in both turn orders",
+    "collapse": "a unary head that is not told the gauge: the plateau, the flat line, and which losses help",
+    "continuous": "the angle of single fragments when it may be any: tolerance curves, measured",
+    "reliability": "how often fragments are right, by the confidence of the default solver",
+    "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, nothing learned, grid unknown",
+}
+"""name -> one line; a study is the function `run` of the module jigsync.studies.<name>."""
+
+INPUTS: Final = ("images", "dino")
+"""Files that some studies take beside the common arguments: a folder of pictures, weights of DINOv2 ViT-S/14."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of one study; `picture` and `drawing` are None when nothing could be drawn, `missing` says why."""
+
+    csv: Path
+    json: Path
+    picture: Path | None
+    drawing: Path | None = None
+    missing: str = ""
+
+
+def get(name: str) -> Study:
+    """The study of this name; OptionError listing the names when there is none."""
+    if name not in STUDIES:
+        raise OptionError(f"There is no study '{name}'; the studies are {', '.join(STUDIES)}, or all.")
+    module = importlib.import_module(f"jigsync.studies.{name.replace('-', '_')}")
+    study: Study = module.run
+    return study
+
+
+def takes(name: str) -> frozenset[str]:
+    """Which inputs beyond the common ones a study takes: "images", "dino"."""
+    return frozenset(inspect.signature(get(name)).parameters) & frozenset(INPUTS)
+
+
+def run(
+    name: str,
+    *,
+    full: bool = False,
+    workers: int = 1,
+    seed: int = 0,
+    progress: Progress = silent,
+    inputs: Mapping[str, Path] = MappingProxyType({}),
+) -> StudyResult:
+    """Runs one study; OptionError when it does not take one of the inputs."""
+    for option in inputs:
+        if option not in takes(name):
+            able = ", ".join(other for other in STUDIES if option in takes(other))
+            raise OptionError(f"The study '{name}' takes no --{option}; those that do are {able}.")
+    study: Any = get(name)
+    result: StudyResult = study(full, workers, seed, progress, **inputs)
+    return result
+
+
+def write(result: StudyResult, folder: Path, command: str = "") -> Written:
+    """Writes a study's table, summary and pictures; without matplotlib the pictures are left out, and it is said.
+
+    `command` is what repeats it, for the summary.
+    """
+    paths = {ending: folder / f"{result.name}.{ending}" for ending in ("csv", "json", "png", "svg")}
+    write_bytes(paths["csv"], csv_bytes(result.rows))
+    write_json(paths["json"], {**result.to_json(), **({"command": command} if command else {})})
+    try:
+        result.plot(paths["png"])
+        result.plot(paths["svg"])
+    except MissingExtraError as missing:
+        return Written(paths["csv"], paths["json"], None, missing=str(missing))
+    return Written(paths["csv"], paths["json"], paths["png"], paths["svg"])
+
+
+def command(name: str, full: bool, seed: int, inputs: Mapping[str, Path]) -> str:
+    """The command that repeats a study; folders are named by what they hold, not by where they lie here."""
+    words = ["jigsync reproduce", name, *(["--full"] if full else []), *([f"--seed {seed}"] if seed else [])]
+    return " ".join([*words, *(f"--{option} {option.upper()}" for option in inputs)])
+
+
+def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """UTF-8 CSV; floats with 10 significant digits, None as an empty field."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+    return text.getvalue().encode("utf-8")
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return f"{value:.10g}" if isinstance(value, float) else value

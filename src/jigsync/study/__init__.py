@@ -1,1 +1,0 @@
-"""Scores, studies and tables."""

@@ -1,1 +1,0 @@
-"""image -> puzzle: Met-Sweep, the damage generator."""
