@@ -38,8 +38,8 @@ from jigsync.io.images import list_images, read_rgb
 from jigsync.learn.fit.confidence import right_fragments
 from jigsync.measure import registry
 from jigsync.studies.planted import plant, true_pairs
+from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed
-from jigsync.values.puzzle import Grid
 
 SIDES = {3: 128, 5: 128, 10: 64, 20: 64}
 """n -> pixels of a cell."""
@@ -84,7 +84,8 @@ def decode(picture: Path, n: int, damage: str, seed: int) -> list[dict[str, Any]
         poses = run()
         seconds = time.perf_counter() - start
         answer = {
-            name: Placed(*grid.cell(pose >> 2), pose & 3) for name, pose in zip(puzzle.ids, poses.tolist(), strict=True)
+            name: Placed.at(*grid.cell(pose >> 2), pose & 3)
+            for name, pose in zip(puzzle.ids, poses.tolist(), strict=True)
         }
         right = right_fragments(answer, grid, truth.placement, grid, puzzle.ids)
         gap = (problem.energy(poses) - true) / abs(true)

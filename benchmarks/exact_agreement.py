@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from jigsync.solvers import base
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from planted import planted
@@ -40,7 +40,7 @@ def _compare(grid: Grid, turned: bool, count: int, enumerate_too: bool = True) -
     branch_seconds, all_seconds = [], []
     for seed in range(count):
         puzzle = planted(grid, seed, turned=turned, noise=3.0, good=8.0 * seed / max(1, count - 1))
-        request = puzzle.request(grid=grid, upright=not turned)
+        request = puzzle.request(layout=grid, upright=not turned)
         start = time.perf_counter()
         answer = exact.solve(request)
         branch_seconds.append(time.perf_counter() - start)

@@ -20,7 +20,7 @@ from jigsync.data import names, picture
 from jigsync.io.images import read_rgb
 from jigsync.measure import registry
 from jigsync.score.touching import touching
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 

@@ -17,7 +17,7 @@ from jigsync.cutting.options import CutOptions, severity
 from jigsync.io.images import list_images, read_rgb
 from jigsync.measure import registry
 from jigsync.solvers import base
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
     for k in range(args.puzzles):
         puzzle, _ = cut_picture(read_rgb(pictures[k % len(pictures)]), options, k)
         measurements = registry.get("boundary").measure(puzzle)
-        request = base.SolveRequest(puzzle.ids, measurements, grid=Grid(3, 3), upright=args.upright)
+        request = base.SolveRequest(puzzle.ids, measurements, layout=Grid(3, 3), upright=args.upright)
         start = time.perf_counter()
         ours = base.get("jigsync").solve(request)
         middle = time.perf_counter()

@@ -36,9 +36,11 @@ from jigsync.io.images import read_rgb
 from jigsync.score.cells import score
 from jigsync.score.intervals import bootstrap_mean
 from jigsync.score.touching import neighbour_accuracy
+from jigsync.solution import Solution
 from jigsync.studies.squares import same_pixels
-from jigsync.values.placement import Placed, Placement, Solution
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Placed, Placement
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 OURS = ("jigsync:learned", "jigsync:boundary", "tree:mgc", "greedy:mgc", "genetic:mgc")
@@ -142,11 +144,11 @@ def read_back(shown: np.ndarray, squares: Sequence[np.ndarray], ids: Sequence[st
     flat = np.stack(squares).reshape(len(squares), -1).astype(np.float32)
     cells = shown.reshape(grid.rows, side, grid.cols, side, 3).transpose(0, 2, 1, 3, 4).reshape(grid.size, -1)
     off = np.stack([np.abs(flat - cell).mean(axis=1) for cell in cells.astype(np.float32)])
-    placement = {name: Placed(None, None, 0) for name in ids}
+    placement = {name: Placed.nowhere() for name in ids}
     for slot, k in zip(*np.unravel_index(np.argsort(off, axis=None, kind="stable"), off.shape), strict=True):
         if np.isfinite(off[slot, k]):
             row, col = grid.cell(int(slot))
-            placement[ids[k]] = Placed(row, col, 0)
+            placement[ids[k]] = Placed.at(row, col, 0)
             off[slot], off[:, k] = np.inf, np.inf
     return placement
 

@@ -41,7 +41,7 @@ from jigsync.evaluate.spec import Method
 from jigsync.io.images import list_images
 from jigsync.studies.result import silent
 from jigsync.values.errors import JigsyncError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 TOTALS = (100_000, 10_000_000)
 SEVERITIES = ("clean", "medium", "severe")

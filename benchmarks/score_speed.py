@@ -10,8 +10,9 @@ import time
 import numpy as np
 
 from jigsync.score.cells import score, score_batch
-from jigsync.values.placement import Placed, Solution
-from jigsync.values.puzzle import Grid
+from jigsync.solution import Solution
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Placed
 from jigsync.values.truth import Truth
 
 BATCH = 100_000
@@ -48,11 +49,12 @@ def _single(grid: Grid, rng: np.random.Generator) -> float:
     cells, turns, true_cells = _answers(grid, SINGLE, rng)
     ids = [f"f{k:03d}" for k in range(grid.size)]
     truth = Truth(
-        grid, {name: Placed(*map(int, cell), k % 4) for k, (name, cell) in enumerate(zip(ids, true_cells, strict=True))}
+        grid,
+        {name: Placed.at(*map(int, cell), k % 4) for k, (name, cell) in enumerate(zip(ids, true_cells, strict=True))},
     )
     solutions = [
         Solution(
-            "ok", "", grid, {name: Placed(*map(int, c), int(t)) for name, c, t in zip(ids, at, turned, strict=True)}
+            "ok", "", grid, {name: Placed.at(*map(int, c), int(t)) for name, c, t in zip(ids, at, turned, strict=True)}
         )
         for at, turned in zip(cells, turns, strict=True)
     ]

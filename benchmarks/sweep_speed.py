@@ -19,7 +19,7 @@ from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import SEVERITIES, CutOptions
 from jigsync.data import picture
 from jigsync.io.images import read_rgb
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 
 def rate(rgb: np.ndarray, options: CutOptions, seconds: float) -> float:

@@ -13,9 +13,9 @@ import numpy as np
 from jigsync.studies.synthetic import random_layout, turn_evidence
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import synchronize
+from jigsync.values.layout import Grid
 from jigsync.values.listing import Listing
 from jigsync.values.measurements import Measurements
-from jigsync.values.puzzle import Grid
 
 GRID = Grid(80, 125)
 DEGREE = 20

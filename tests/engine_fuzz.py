@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jigsync.engine import build
 from jigsync.engine.search import solve_map
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 HOOK = ((5, 4), (4, 4), (3, 4), (2, 4), (2, 5), (1, 5), (2, 6), (1, 6), (2, 7), (1, 7))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jigsync.engine.problem import CompiledProblem
 from jigsync.studies.planted import Planted, plant
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import side_at
 
 

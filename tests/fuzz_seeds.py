@@ -32,8 +32,9 @@ from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.io.shards import write_shard
 from jigsync.io.solution_file import solution_json
 from jigsync.io.truth_file import truth_json
-from jigsync.values.placement import Gauge, Solution
-from jigsync.values.puzzle import Grid
+from jigsync.solution import Solution
+from jigsync.values.gauge import Gauge
+from jigsync.values.layout import Grid
 
 PICTURE = np.random.default_rng(5).integers(0, 256, (19, 23, 4), dtype=np.uint8)
 
@@ -96,7 +97,7 @@ def scan() -> bytes:
 @cache
 def solution() -> Solution:
     """The true one of the sample."""
-    gauge = Gauge(3, (0.7, 0.1, 0.1, 0.1))
+    gauge = Gauge.of_turns(3, (0.7, 0.1, 0.1, 0.1))
     return Solution("ok", "", sample.GRID, sample.PLACEMENT, gauge, "jigsync", 0.5, puzzle=sample.puzzle())
 
 

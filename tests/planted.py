@@ -9,7 +9,7 @@ import numpy as np
 
 from jigsync.solvers.base import Assignment, SolveRequest
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed
-from jigsync.values.puzzle import Fragments, Grid, Pixels, Puzzle
+from jigsync.values.puzzle import Fragments, Pixels, Puzzle
 from jigsync.values.truth import Truth
 
 CELL = 5
 GRID = Grid(2, 3)
 PLACEMENT = {
-    "f07": Placed(1, 2, 3),
-    "f02": Placed(0, 0, 1),
-    "f19": Placed(0, 2, 0),
-    "f11": Placed(1, 0, 3),
-    "f03": Placed(0, 1, 2),
-    "f30": Placed(1, 1, 1),
+    "f07": Placed.at(1, 2, 3),
+    "f02": Placed.at(0, 0, 1),
+    "f19": Placed.at(0, 2, 0),
+    "f11": Placed.at(1, 0, 3),
+    "f03": Placed.at(0, 1, 2),
+    "f30": Placed.at(1, 1, 1),
 }
 PAIRS = (("f02", "f03"), ("f03", "f19"), ("f11", "f30"), ("f30", "f07"))
 """The two rows hang together, the rows with each other do not."""

@@ -15,7 +15,8 @@ from jigsync.io.images import read_rgb
 from jigsync.measure.contour import Contours
 from jigsync.score.touching import touching
 from jigsync.values import z4
-from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Fragments, Puzzle
 from jigsync.values.truth import Truth
 
 

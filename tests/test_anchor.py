@@ -16,9 +16,9 @@ from jigsync.io.images import read_rgb
 from jigsync.measure import anchor, unary, views
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.unary import load_unary, measure_fragments, measure_picture
-from jigsync.sync.gauge import probabilities, votes
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, JigsyncError
+from jigsync.values.gauge import probabilities, votes
 from jigsync.values.measurements import Measurements
 from jigsync.values.puzzle import Pixels, Puzzle
 

@@ -17,9 +17,10 @@ from jigsync.io.solution_file import save_solution
 from jigsync.io.truth_file import save_truth
 from jigsync.render import animate
 from jigsync.render.animate import MOVES, animation_bytes, frames
+from jigsync.solution import Solution
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
-from jigsync.values.placement import Placed, Solution
+from jigsync.values.placement import Placed
 
 SOLUTION = Solution("ok", "", sample.GRID, sample.PLACEMENT)
 
@@ -80,7 +81,7 @@ def test_files_are_endless_and_timed() -> None:
 
 
 def test_an_unplaced_fragment_stays(tmp_path: Path) -> None:
-    partly = Solution("partial", "", sample.GRID, {**sample.PLACEMENT, "f07": Placed(None, None, 0)})
+    partly = Solution("partial", "", sample.GRID, {**sample.PLACEMENT, "f07": Placed.nowhere()})
     shown = list(frames(enlarged(), partly, width=300))
     first, last = (np.asarray(shown[k].picture).astype(int) for k in (0, -1))
     height, width = (side // 6 for side in first.shape[:2])

@@ -20,10 +20,11 @@ from jigsync.measure.boundary import Boundary
 from jigsync.score.cells import score
 from jigsync.score.touching import neighbour_accuracy
 from jigsync.solvers import base
-from jigsync.solvers.base import Assignment, Pin, Progress, SolveRequest
-from jigsync.sync.gauge import evidence, probabilities, votes
+from jigsync.solvers.base import Assignment, Progress, SolveRequest
 from jigsync.values.errors import FormatError, ImageError, InputError, JigsyncError, OptionError
+from jigsync.values.gauge import evidence, probabilities, votes
 from jigsync.values.measurements import Measurements
+from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Fragments
 
 PUBLIC = {
@@ -258,7 +259,7 @@ def test_everything_asked_for_reaches_the_solver(monkeypatch: pytest.MonkeyPatch
     )
     (request,) = requests
     assert (solution.status, solution.reason, solution.solver) == ("failed", "It only listens.", "spy")
-    assert (request.ids, request.grid, request.pins) == (puzzle.ids, Grid(3, 3), {puzzle.ids[2]: Pin(1, 0, 0)})
+    assert (request.ids, request.grid, request.pins) == (puzzle.ids, Grid(3, 3), {puzzle.ids[2]: Pose.of_cell(1, 0, 0)})
     assert (request.excluded, request.upright) == (frozenset({puzzle.ids[3]}), True)
     assert (request.seed, request.threads) == (5, 3)
     assert request.time_limit is not None

@@ -18,10 +18,11 @@ from jigsync.measure.contour import read_contours
 from jigsync.score.touching import neighbour_accuracy
 from jigsync.values import z4
 from jigsync.values.errors import ImageError, OptionError
+from jigsync.values.layout import Grid
 from jigsync.values.listing import SIDES_OF_UNIT
 from jigsync.values.measurements import Measurements
 from jigsync.values.placement import Placed
-from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.puzzle import Fragments, Puzzle
 
 SMALL = {"clean": ("clean", (3, 4), 32), "medium": ("medium", (3, 4), 48)}
 
@@ -202,7 +203,7 @@ def test_both_forms_are_solved_alike(forced: Callable[..., Measurements], which:
     for measured in (Boundary().measure(puzzle), forced(puzzle, 12, 20)):
         found = solve_map(measured.sides(), Grid(3, 4), effort=0.3, threads=1)
         places = zip(puzzle.ids, found.slots.tolist(), found.turns.tolist(), strict=True)
-        placement = {name: Placed(*Grid(3, 4).cell(slot), turns) for name, slot, turns in places}
+        placement = {name: Placed.at(*Grid(3, 4).cell(slot), turns) for name, slot, turns in places}
         assert neighbour_accuracy(placement, truth.placement, puzzle.ids) == 1.0
 
 

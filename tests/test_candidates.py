@@ -6,10 +6,11 @@ import pytest
 
 import jigsync
 from jigsync import data
+from jigsync.solution import Solution
 from jigsync.solvers.base import Progress
 from jigsync.values.errors import OptionError
-from jigsync.values.placement import Placed, Solution
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Placed
 
 PUZZLE, TRUTH = jigsync.cut_with_truth(data.picture("chelsea"), "2x3", "light", cell=48, seed=3)
 KNOWN = Solution("ok", "", TRUTH.grid, TRUTH.placement, puzzle=PUZZLE)
@@ -37,7 +38,7 @@ def test_what_stands_in_the_cell_is_listed_as_it_stands() -> None:
     name, home = next(iter(TRUTH.placement.items()))
     assert home.row is not None
     assert home.col is not None
-    turned = {**TRUTH.placement, name: Placed(home.row, home.col, (home.turns + 1) % 4)}
+    turned = {**TRUTH.placement, name: Placed.at(home.row, home.col, (home.turns + 1) % 4)}
     found = jigsync.candidates(PUZZLE, Solution("ok", "", TRUTH.grid, turned), home.row, home.col, limit=2)
     assert [(c.id, c.turns) for c in (found[0], found[-1])] == [(name, home.turns), (name, (home.turns + 1) % 4)]
     assert found[0].probability > found[-1].probability
@@ -45,7 +46,7 @@ def test_what_stands_in_the_cell_is_listed_as_it_stands() -> None:
 
 
 def test_a_cell_without_neighbours_tells_nothing() -> None:
-    placement = {name: Placed(None, None, 0) for name in PUZZLE.ids}
+    placement = {name: Placed.nowhere() for name in PUZZLE.ids}
     found = jigsync.candidates(PUZZLE, Solution("partial", "", Grid(3, 3), placement), 1, 1)
     assert {round(c.probability * 24, 6) for c in found} == {1.0}
     assert {c.score for c in found} == {0.0}

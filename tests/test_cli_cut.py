@@ -19,7 +19,7 @@ from jigsync.cutting.options import SEVERITIES, CutOptions, Damage
 from jigsync.io.images import read_rgb, write_png
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.io.truth_file import load_truth
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 
 @pytest.fixture

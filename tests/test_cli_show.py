@@ -15,10 +15,11 @@ from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.solution_file import save_solution
 from jigsync.io.truth_file import save_truth
 from jigsync.render.style import RED
-from jigsync.values.placement import Placed, Solution
+from jigsync.solution import Solution
+from jigsync.values.placement import Placed
 
-SWAPPED = {**sample.PLACEMENT, "f02": Placed(0, 2, 1), "f19": Placed(0, 0, 0)}
-TURNED = {**sample.PLACEMENT, "f30": Placed(1, 1, 2, 0.25)}
+SWAPPED = {**sample.PLACEMENT, "f02": Placed.at(0, 2, 1), "f19": Placed.at(0, 0, 0)}
+TURNED = {**sample.PLACEMENT, "f30": Placed.at(1, 1, 2, 0.25)}
 
 
 @pytest.fixture
@@ -141,7 +142,7 @@ def test_show_refuses(capsys: pytest.CaptureFixture[str], args: tuple[str, ...],
 
 @pytest.mark.usefixtures("here")
 def test_show_refuses_a_solution_of_another_puzzle(capsys: pytest.CaptureFixture[str]) -> None:
-    save_solution("other.json", answer({"x1": Placed(0, 0, 0)}))
+    save_solution("other.json", answer({"x1": Placed.at(0, 0, 0)}))
     for more in ((), ("-t", "mosaic/truth.json")):
         code, _, err = run(capsys, "show", "mosaic", "-s", "other.json", *more)
         assert code == 2
@@ -182,14 +183,14 @@ def test_score_of_a_failure_names_the_reason(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.usefixtures("here")
 def test_score_counts_what_is_not_placed(capsys: pytest.CaptureFixture[str]) -> None:
-    save_solution("part.json", answer({**sample.PLACEMENT, "f30": Placed(None, None, 0)}))
+    save_solution("part.json", answer({**sample.PLACEMENT, "f30": Placed.nowhere()}))
     _, out, _ = run(capsys, "score", "part.json", "mosaic/truth.json")
     assert "5 of 6 fragments are in their slot, 5 of them turned right. Not placed: 1." in out
 
 
 @pytest.mark.usefixtures("here")
 def test_score_refuses_mixed_up_files(capsys: pytest.CaptureFixture[str]) -> None:
-    save_solution("other.json", answer({"x1": Placed(0, 0, 0)}))
+    save_solution("other.json", answer({"x1": Placed.at(0, 0, 0)}))
     for args in (("other.json", "mosaic/truth.json"), ("mosaic/truth.json", "right.json"), ("no.json", "no.json")):
         code, out, err = run(capsys, "score", *args)
         assert (code, out) == (2, "")

@@ -39,7 +39,7 @@ from jigsync.io.images import write_png
 from jigsync.io.remote import Remote
 from jigsync.studies.result import silent
 from jigsync.values.errors import InputError, MissingExtraError, OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 OPTIONS = SweepOptions((Grid(2, 3),), ("clean", "medium"), per_image=2, cell=16, seed=3)
 ASKED = ["--grids=2x3", "--severities=clean,medium", "--per-image=2", "--cell=16", "--seed=3", "--shards", "--json"]

@@ -21,8 +21,8 @@ from jigsync.solvers import confidence
 from jigsync.solvers.confidence import FEATURES, LARGEST_MARGIN, Confidence, Seen, confidences, fit, observe, shipped
 from jigsync.solvers.energy import touching_sides
 from jigsync.studies import reliability
+from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed, turn_placement
-from jigsync.values.puzzle import Grid
 from jigsync.values.sides import SideScores
 
 PUZZLE = planted(Grid(3, 4), 2, noise=1.0)
@@ -154,15 +154,15 @@ def test_the_shipped_numbers_say_where_they_come_from_and_are_monotone() -> None
 
 def test_right_fragments_are_counted_in_the_best_gauge() -> None:
     truth = {
-        "a": Placed(0, 0, 1),
-        "b": Placed(0, 1, 2),
-        "c": Placed(1, 0, 3),
-        "d": Placed(1, 1, 0),
-        "e": Placed(0, 2, 0),
-        "f": Placed(1, 2, 1),
+        "a": Placed.at(0, 0, 1),
+        "b": Placed.at(0, 1, 2),
+        "c": Placed.at(1, 0, 3),
+        "d": Placed.at(1, 1, 0),
+        "e": Placed.at(0, 2, 0),
+        "f": Placed.at(1, 2, 1),
     }
     ids = tuple(truth)
-    wrong = truth | {"a": Placed(0, 0, 2), "b": Placed(1, 1, 0), "d": Placed(0, 1, 2)}
+    wrong = truth | {"a": Placed.at(0, 0, 2), "b": Placed.at(1, 1, 0), "d": Placed.at(0, 1, 2)}
     for gauge in range(4):
         turned, grid = turn_placement(wrong, Grid(2, 3), gauge)
         right = fitting.right_fragments(turned, grid, truth, Grid(2, 3), ids)

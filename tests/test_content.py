@@ -34,7 +34,8 @@ from jigsync.measure.content import (
 from jigsync.measure.contour import read_contours
 from jigsync.score.touching import touching
 from jigsync.values.errors import FormatError, InputError, MissingExtraError
-from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Fragments, Puzzle
 
 TORCH = "needs the extra 'content' (torch), which is not installed"
 

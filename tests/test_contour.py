@@ -15,7 +15,8 @@ from jigsync.measure.contour import BAND, MAX_SAMPLES, OPAQUE, Contours, estimat
 from jigsync.score.touching import touching
 from jigsync.values import z4
 from jigsync.values.errors import ImageError, InputError
-from jigsync.values.puzzle import Fragments, Grid, Pixels, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Fragments, Pixels, Puzzle
 
 # How to walk in a fragment's own frame, written out: the step outwards and the step along the rows, which run as they
 # do on a side that faces east (from north to south).

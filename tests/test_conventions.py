@@ -17,9 +17,9 @@ from jigsync.cutting.options import CutOptions
 from jigsync.sync.graph import Graph
 from jigsync.sync.rotation import synchronize_turns
 from jigsync.values import z4
+from jigsync.values.layout import Grid
 from jigsync.values.placement import turn_placement
 from jigsync.values.pose import Pose
-from jigsync.values.puzzle import Grid
 from jigsync.values.vocabulary import TURN_I, TURN_J, UNIT, sector_of
 
 SOURCE = Path(z4.__file__).parent
@@ -101,14 +101,14 @@ def test_convention_3_turns_of_the_generator_restore() -> None:
 
 
 def test_convention_3_canvas_from_frag_maps_fragment_points_to_the_canvas() -> None:
-    canvas_from_frag = Pose(1, (2.0, 5.0))
+    canvas_from_frag = Pose.of_turns(1, (2.0, 5.0))
     np.testing.assert_allclose(canvas_from_frag.act(np.array([0.25, 0.5])), [2.5, 4.75])
 
 
 def test_convention_4_i_from_j() -> None:
-    canvas_from_i, canvas_from_j = Pose(1, (2.0, 0.0)), Pose(0, (5.0, 1.0))
+    canvas_from_i, canvas_from_j = Pose.of_turns(1, (2.0, 0.0)), Pose.of_turns(0, (5.0, 1.0))
     i_from_j = canvas_from_i.between(canvas_from_j)
-    assert i_from_j == Pose(3, (-1.0, 3.0))
+    assert i_from_j == Pose.of_turns(3, (-1.0, 3.0))
     assert canvas_from_i.compose(i_from_j) == canvas_from_j
     assert z4.between(1, 0) == 3
 
@@ -149,7 +149,7 @@ def test_convention_7_storing_a_fragment_turned(bearing: int, turns_i: int, turn
     i, j = neighbours(bearing, turns_i, turns_j)
     b, r = measured(i, j)
     # np.rot90(stored, a) needs a turns fewer to stand upright.
-    turned_i, turned_j = Pose(turns_i - a, i.xy), Pose(turns_j - a, j.xy)
+    turned_i, turned_j = Pose.of_turns(turns_i - a, i.xy), Pose.of_turns(turns_j - a, j.xy)
     assert measured(turned_i, j) == ((b + a) % 4, (r + a) % 4)
     assert measured(i, turned_j) == (b, (r - a) % 4)
     assert TURN_I[a, UNIT[b, r]] == UNIT[(b + a) % 4, (r + a) % 4]
@@ -196,7 +196,7 @@ def test_convention_9_gauge_acts_on_the_left(g: int) -> None:
     assert before is not None
     assert after is not None
     shift = after.act(np.zeros(2)) - z4.act(g, np.array(before.xy))
-    canvas_from_old_canvas = Pose(g, (shift[0], shift[1]))
+    canvas_from_old_canvas = Pose.of_turns(g, (shift[0], shift[1]))
     for name, placed in sample.PLACEMENT.items():
         assert placed.canvas_from_frag is not None
         assert canvas_from_old_canvas.compose(placed.canvas_from_frag) == placement[name].canvas_from_frag

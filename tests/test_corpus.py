@@ -28,7 +28,7 @@ from jigsync.io.lease import only_writer
 from jigsync.io.seal import checksum, sealed
 from jigsync.io.shards import read_shard
 from jigsync.values.errors import FormatError, ImageError, InputError, OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 OPTIONS = SweepOptions((Grid(2, 3), Grid(2, 2)), ("clean", "medium"), per_image=2, cell=16, seed=3)
 

@@ -15,7 +15,7 @@ from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.io.solution_file import load_solution
 from jigsync.io.truth_file import load_truth
 from jigsync.score.cells import score
-from jigsync.values.placement import Solution
+from jigsync.solution import Solution
 from jigsync.values.puzzle import Puzzle
 
 FAST = ["--picture", "astronaut", "--grid", "2x3", "--severity", "light"]

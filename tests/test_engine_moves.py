@@ -14,7 +14,7 @@ from jigsync.engine.library import FUZZ_KINDS, Plan, library
 from jigsync.engine.problem import CompiledProblem, poses_of
 from jigsync.studies.planted import plant, true_pairs
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 CASES = {
     "3x4": {"grid": Grid(3, 4)},

@@ -20,7 +20,7 @@ from jigsync.engine.search import MapResult, solve_map
 from jigsync.studies.planted import Planted, plant, sparsify
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores, side_at
 
 

@@ -31,13 +31,15 @@ from jigsync.io.files import read_jsonl
 from jigsync.measure import registry
 from jigsync.measure.boundary import Boundary
 from jigsync.score.intervals import wilson
+from jigsync.solution import Solution
 from jigsync.solvers.greedy import Greedy
 from jigsync.solvers.tree import Tree
 from jigsync.studies.result import silent
 from jigsync.values.errors import FormatError, InputError, MissingExtraError, OptionError
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
-from jigsync.values.placement import Placed, Solution
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.placement import Placed
+from jigsync.values.puzzle import Puzzle
 
 GREEDY, TREE = Method("greedy", "boundary"), Method("tree", "mgc")
 SMALL = Wanted((Grid(2, 3),), ("clean", "light"), 3, cell=24)
@@ -242,7 +244,7 @@ def test_changed_files_change_the_code_hash(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_prediction_comes_back(images: Path, tmp_path: Path) -> None:
     spec, config, cache = specs_of(images)[0], Config.of((GREEDY,)), Cache(tmp_path)
-    placement = {"f003": Placed(0, 1, 3, 0.25), "f000": Placed(None, None, 0), "f017": Placed(1, 0, 2, 1.0)}
+    placement = {"f003": Placed.at(0, 1, 3, 0.25), "f000": Placed.nowhere(), "f017": Placed.at(1, 0, 2, 1.0)}
     solution = Solution("partial", "one is left", Grid(2, 2), placement, solver="greedy")
     assert cache.read(spec, GREEDY, config) is None
     cache.write(spec, GREEDY, config, Prediction(solution, "answered", 1.5, 0.5, 2, "it was dark"))

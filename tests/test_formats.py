@@ -21,9 +21,12 @@ from jigsync.io.puzzle_folder import load_folder, load_puzzle, parse_puzzle_json
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import load_solution, parse_solution, save_solution, solution_json
 from jigsync.io.truth_file import load_truth, parse_truth, save_truth, truth_json
+from jigsync.solution import Solution
 from jigsync.values.errors import FormatError, InputError, OptionError
-from jigsync.values.placement import Gauge, Placed, Solution
-from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.gauge import Gauge
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Placed
+from jigsync.values.puzzle import Fragments, Puzzle
 from jigsync.values.truth import Truth
 
 
@@ -34,11 +37,11 @@ def a_truth() -> Truth:
 def a_solution() -> Solution:
     placement = {
         **sample.PLACEMENT,
-        "f19": Placed(0, 2, 3, 0.25),
-        "f30": Placed(None, None, 2, None),
+        "f19": Placed.at(0, 2, 3, 0.25),
+        "f30": Placed.nowhere(),
     }
     return Solution(
-        "partial", "One was left over.", sample.GRID, placement, Gauge(3, (0.5, 0.25, 0.125, 0.125)), "x", 1.5
+        "partial", "One was left over.", sample.GRID, placement, Gauge.of_turns(3, (0.5, 0.25, 0.125, 0.125)), "x", 1.5
     )
 
 
@@ -385,9 +388,9 @@ def test_any_truth_and_solution_survive(rows: int, cols: int, data: st.DataObjec
     cells = data.draw(st.lists(st.sampled_from(list(Grid(rows, cols).cells())), unique=True))
     turns = st.integers(0, 3)
     sure = st.none() | st.floats(0, 1)
-    placement = {f"x{3 * k}": Placed(*cell, data.draw(turns), data.draw(sure)) for k, cell in enumerate(cells)}
+    placement = {f"x{3 * k}": Placed.at(*cell, data.draw(turns), data.draw(sure)) for k, cell in enumerate(cells)}
     solution = Solution("ok", data.draw(st.text(max_size=9)), Grid(rows, cols), placement)
     assert parse_solution(Node(parse_json(json_bytes(solution_json(solution)), "p"), "p")) == solution
-    sure_less = {name: Placed(p.row, p.col, p.turns) for name, p in placement.items()}
+    sure_less = {name: Placed.at(p.row, p.col, p.turns) for name, p in placement.items()}
     truth = Truth(Grid(rows, cols), sure_less)
     assert parse_truth(Node(parse_json(json_bytes(truth_json(truth)), "p"), "p")) == truth

@@ -7,7 +7,8 @@ import sample
 
 from jigsync.render.gallery import gallery, panels
 from jigsync.render.style import AMBER, RED
-from jigsync.values.placement import Placed, Solution
+from jigsync.solution import Solution
+from jigsync.values.placement import Placed
 
 RIGHT = Solution("ok", "", sample.GRID, sample.PLACEMENT)
 
@@ -25,8 +26,8 @@ def plain_puzzle() -> sample.Puzzle:
 
 def test_panels_and_their_marks() -> None:
     swapped = dict(sample.PLACEMENT)
-    swapped["f02"], swapped["f03"] = (Placed(*place[:2], turns) for place, turns in (((0, 1), 2), ((0, 0), 1)))
-    turned = {**sample.PLACEMENT, "f19": Placed(0, 2, 3)}
+    swapped["f02"], swapped["f03"] = (Placed.at(*place[:2], turns) for place, turns in (((0, 1), 2), ((0, 0), 1)))
+    turned = {**sample.PLACEMENT, "f19": Placed.at(0, 2, 3)}
     answers = [
         ("right", RIGHT),
         ("slot", Solution("ok", "", sample.GRID, swapped)),
@@ -68,7 +69,7 @@ def test_without_the_original_the_true_assembly_is_the_source() -> None:
 
 def test_confidence_tints_what_is_unsure() -> None:
     unsure = {
-        name: Placed(p.row, p.col, p.turns, 0.0 if name == "f02" else 1.0) for name, p in sample.PLACEMENT.items()
+        name: Placed.at(p.row, p.col, p.turns, 0.0 if name == "f02" else 1.0) for name, p in sample.PLACEMENT.items()
     }
     answer = [("unsure", Solution("ok", "", sample.GRID, unsure))]
     grey = sample.puzzle()

@@ -33,8 +33,8 @@ from jigsync.measure.matcher import load_matcher  # noqa: E402
 from jigsync.measure.strips import CHANNELS, ROWS  # noqa: E402
 from jigsync.score.touching import touching  # noqa: E402
 from jigsync.values.errors import FormatError, InputError, OptionError  # noqa: E402
+from jigsync.values.layout import Grid  # noqa: E402
 from jigsync.values.placement import Placed  # noqa: E402
-from jigsync.values.puzzle import Grid  # noqa: E402
 
 
 class Killed(Exception):
@@ -162,7 +162,7 @@ def test_a_side_knows_its_whole_fragment_whichever_way_round() -> None:
 def test_the_loss_of_placing_is_that_of_all_turns_and_exchanges() -> None:
     grid = Grid(2, 3)
     n = grid.size
-    placement = {str(i): Placed(*divmod(i, grid.cols), (3 * i) % 4) for i in range(n)}
+    placement = {str(i): Placed.at(*divmod(i, grid.cols), (3 * i) % 4) for i in range(n)}
     ids = tuple(placement)
     partner = touching(placement, ids)
     torch.manual_seed(0)

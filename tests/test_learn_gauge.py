@@ -14,7 +14,7 @@ from jigsync.learn.gauge_loss import LOSSES, GaugeCache, chosen, turn_branches, 
 from jigsync.studies import collapse  # noqa: E402
 from jigsync.studies.result import silent  # noqa: E402
 from jigsync.values import z4  # noqa: E402
-from jigsync.values.puzzle import Grid  # noqa: E402
+from jigsync.values.layout import Grid  # noqa: E402
 
 
 def test_centres_turn_as_cells_do() -> None:

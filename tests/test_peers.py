@@ -16,7 +16,7 @@ import pytest
 from jigsync import data
 from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.io.images import read_rgb
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "peers.py"
 GRID = Grid(3, 4)

@@ -18,8 +18,9 @@ from jigsync.measure.weights import open_session, weights_path
 from jigsync.solvers.evidence import REACH, Evidence
 from jigsync.values import z4
 from jigsync.values.errors import FormatError
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 CUT = ("eroded", (3, 4), 64)

@@ -21,10 +21,12 @@ from jigsync.render.marks import legend, mark, verdicts
 from jigsync.render.sheet import contact_sheet
 from jigsync.render.style import AMBER, BLUE, PAPER, RED, fit_text, text_size
 from jigsync.score.cells import score
+from jigsync.solution import Solution
 from jigsync.values import z4
 from jigsync.values.errors import InputError
-from jigsync.values.placement import Placed, Solution
-from jigsync.values.puzzle import Fragments, Grid, Pixels, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Placed
+from jigsync.values.puzzle import Fragments, Pixels, Puzzle
 from jigsync.values.truth import Truth
 
 
@@ -91,8 +93,8 @@ def test_a_turned_solution_is_a_turned_picture(turns: int) -> None:
     first, *_, last = truth.placement
     swapped = {
         **truth.placement,
-        first: Placed(*truth.placement[last].cell, 3),  # type: ignore[misc]
-        last: Placed(*truth.placement[first].cell, 0),  # type: ignore[misc]
+        first: Placed.at(*truth.placement[last].cell, 3),  # type: ignore[misc]
+        last: Placed.at(*truth.placement[first].cell, 0),  # type: ignore[misc]
     }
     answer = Solution("ok", "", truth.grid, swapped)
     turned = np.asarray(assemble(puzzle, answer.turned(turns)))
@@ -100,7 +102,7 @@ def test_a_turned_solution_is_a_turned_picture(turns: int) -> None:
 
 
 def test_unplaced_fragments_are_not_drawn() -> None:
-    placement = {**sample.PLACEMENT, "f19": Placed(None, None, 0)}
+    placement = {**sample.PLACEMENT, "f19": Placed.nowhere()}
     del placement["f11"]
     picture = np.asarray(assemble(sample.puzzle(), Solution("partial", "", sample.GRID, placement)))
     expected = sample.picture()
@@ -115,7 +117,7 @@ def block(colour: tuple[int, int, int, int], size: tuple[int, int] = (4, 4)) -> 
 def test_overlaps_are_covered_and_half_transparent_colours_come_out_straight() -> None:
     """4-pixel cells, an 8-pixel wide fragment over its neighbour, and one of alpha 51 whose straight red is 255."""
     wide = Fragments(("a", "b", "c"), (block((9, 9, 9, 255)), block((0, 200, 0, 255), (4, 8)), block((51, 0, 0, 51))))
-    answer = Solution("ok", "", Grid(1, 3), {"a": Placed(0, 0, 0), "b": Placed(0, 1, 0), "c": Placed(0, 2, 0)})
+    answer = Solution("ok", "", Grid(1, 3), {"a": Placed.at(0, 0, 0), "b": Placed.at(0, 1, 0), "c": Placed.at(0, 2, 0)})
     picture = array(assemble(Puzzle(wide, cell=4), answer))
     np.testing.assert_array_equal(picture[0, :2], [[9, 9, 9, 255]] * 2)  # a is seen where b does not cover it
     np.testing.assert_array_equal(picture[0, 2:8], [[0, 200, 0, 255]] * 6)
@@ -126,7 +128,7 @@ def test_overlaps_are_covered_and_half_transparent_colours_come_out_straight() -
 
 def test_colours_above_their_alpha_saturate() -> None:
     two = Fragments(("a", "b"), (block((200, 0, 0, 128)), block((200, 0, 0, 127))))
-    answer = Solution("ok", "", Grid(1, 2), {"a": Placed(0, 0, 0), "b": Placed(0, 1, 0)})
+    answer = Solution("ok", "", Grid(1, 2), {"a": Placed.at(0, 0, 0), "b": Placed.at(0, 1, 0)})
     picture = array(assemble(Puzzle(two, cell=2), answer))  # 4-pixel fragments on 2-pixel cells: all overlap
     assert (picture[..., 0] == 255).all()
     assert picture.max() == 255
@@ -143,7 +145,7 @@ def test_pitch_without_a_hint() -> None:
     shapes = Fragments(
         ("a", "b", "c"), (block((1, 2, 3, 255), (2, 6)), block((4, 5, 6, 255), (6, 2)), block((7, 8, 9, 255)))
     )
-    answer = Solution("ok", "", Grid(3, 1), {"a": Placed(0, 0, 2), "b": Placed(1, 0, 1), "c": Placed(2, 0, 0)})
+    answer = Solution("ok", "", Grid(3, 1), {"a": Placed.at(0, 0, 2), "b": Placed.at(1, 0, 1), "c": Placed.at(2, 0, 0)})
     assert layout_of(Puzzle(shapes), answer).pitch == (2, 6)
     assert assemble(Puzzle(shapes), answer).size == (6, 6)
 
@@ -161,7 +163,7 @@ def test_nothing_to_draw_is_refused() -> None:
     puzzle = sample.puzzle()
     with pytest.raises(InputError, match=r"failed \(no idea\): "):
         assemble(puzzle, Solution.failure(puzzle, "greedy", "no idea."))
-    stranger = Solution("ok", "", Grid(2, 2), {"x9": Placed(0, 0, 0)})
+    stranger = Solution("ok", "", Grid(2, 2), {"x9": Placed.at(0, 0, 0)})
     with pytest.raises(InputError, match="'x9' is placed but is not in the puzzle"):
         assemble(puzzle, stranger)
 
@@ -180,7 +182,7 @@ def test_large_canvases_are_averaged_down(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_no_grid_asks_for_more_memory_than_the_limit() -> None:
-    far = Solution("partial", "", Grid(99_999, 99_999), {"f02": Placed(99_998, 0, 1)})
+    far = Solution("partial", "", Grid(99_999, 99_999), {"f02": Placed.at(99_998, 0, 1)})
     height, width = layout_of(sample.puzzle(), far).size
     assert height * width <= layout_module.MAX_PIXELS
 
@@ -203,10 +205,10 @@ def flawed() -> tuple[Puzzle, Truth, Solution]:
     one, two, turned, gone = at[0, 0], at[2, 2], at[1, 1], at[0, 3]
     placement = {
         **truth.placement,
-        one: Placed(2, 2, truth.placement[one].turns, 0.0),
-        two: Placed(0, 0, truth.placement[two].turns),
-        turned: Placed(1, 1, (truth.placement[turned].turns + 1) % 4),
-        gone: Placed(None, None, 0),
+        one: Placed.at(2, 2, truth.placement[one].turns, 0.0),
+        two: Placed.at(0, 0, truth.placement[two].turns),
+        turned: Placed.at(1, 1, (truth.placement[turned].turns + 1) % 4),
+        gone: Placed.nowhere(),
     }
     return puzzle, truth, Solution("partial", "", truth.grid, placement)
 
@@ -259,7 +261,7 @@ def test_marks_stay_on_the_fragment_itself() -> None:
 def test_amber_is_striped_and_red_is_not() -> None:
     """The two differ in pattern, for eyes that cannot tell the hues apart: along its ribbon, amber alternates."""
     square = Puzzle(Fragments(("a", "b"), (block((90, 90, 90, 255), (80, 80)), block((90, 90, 90, 255), (80, 80)))), 80)
-    answer = Solution("ok", "", Grid(1, 2), {"a": Placed(0, 0, 0), "b": Placed(0, 1, 0)})
+    answer = Solution("ok", "", Grid(1, 2), {"a": Placed.at(0, 0, 0), "b": Placed.at(0, 1, 0)})
     layout = layout_of(square, answer)
     marked = mark(assemble_in(square, answer, layout), square, answer, layout, {"a": "slot", "b": "turn"})
     light = array(marked.convert("L"))

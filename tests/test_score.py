@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from jigsync.score.cells import GAUGES, MEASURES, score, score_batch
 from jigsync.score.intervals import bootstrap_mean, paired_difference, wilson
+from jigsync.solution import Solution
 from jigsync.values.errors import InputError, OptionError
-from jigsync.values.placement import Placed, Solution
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Placed
 from jigsync.values.truth import Truth
 
 
@@ -24,7 +25,7 @@ def truth_of(rows: int, cols: int, turns: list[int] | None = None) -> Truth:
     turns = turns or [(3 * k + 1) % 4 for k in range(len(cells))]
     return Truth(
         Grid(rows, cols),
-        {f"f{97 - 7 * k}": Placed(*cell, t) for k, (cell, t) in enumerate(zip(cells, turns, strict=True))},
+        {f"f{97 - 7 * k}": Placed.at(*cell, t) for k, (cell, t) in enumerate(zip(cells, turns, strict=True))},
     )
 
 
@@ -59,7 +60,7 @@ def test_two_swapped_fragments() -> None:
     truth = truth_of(2, 3)
     a, c = ids(truth)[0], ids(truth)[2]
     ta, tc = truth.placement[a].turns, truth.placement[c].turns
-    answer = solution_of(truth, **{a: Placed(0, 2, ta), c: Placed(0, 0, tc)})
+    answer = solution_of(truth, **{a: Placed.at(0, 2, ta), c: Placed.at(0, 0, tc)})
     # 7 true pairs: ab bc de ef / ad be cf. Kept: de ef be.
     assert values(answer, truth, "model") == measures(0, "4/6", "3/7", 1, "4/6", 0)
 
@@ -68,7 +69,7 @@ def test_turned_in_place() -> None:
     """Right slot and wrong turn: only the measures with rotation see it."""
     truth = truth_of(2, 3)
     a = ids(truth)[0]
-    answer = solution_of(truth, **{a: Placed(0, 0, (truth.placement[a].turns + 1) % 4)})
+    answer = solution_of(truth, **{a: Placed.at(0, 0, (truth.placement[a].turns + 1) % 4)})
     assert values(answer, truth, "model") == measures(1, 1, 1, "5/6", "5/6", 0)
 
 
@@ -77,7 +78,7 @@ def test_unplaced_and_missing_are_wrong_everywhere() -> None:
     truth = truth_of(2, 2)
     first, second, *rest = ids(truth)
     kept = {name: truth.placement[name] for name in rest}
-    answer = Solution("partial", "", truth.grid, {**kept, first: Placed(None, None, truth.placement[first].turns)})
+    answer = Solution("partial", "", truth.grid, {**kept, first: Placed.nowhere()})
     assert second not in answer.placement
     # 4 true pairs; only the lower two fragments still have each other.
     assert values(answer, truth, "model") == measures(0, "2/4", "1/4", "2/4", "2/4", 0)
@@ -87,7 +88,7 @@ def test_unplaced_and_missing_are_wrong_everywhere() -> None:
 def test_shifted_by_one_row() -> None:
     """A 3 x 2 truth put one row too low in a 4 x 2 grid: no slot is right, every pair is."""
     truth = truth_of(3, 2)
-    lower = {name: Placed(p.row + 1, p.col, p.turns) for name, p in truth.placement.items() if p.row is not None}
+    lower = {name: Placed.at(p.row + 1, p.col, p.turns) for name, p in truth.placement.items() if p.row is not None}
     answer = Solution("ok", "", Grid(4, 2), lower)
     assert values(answer, truth, "model") == measures(0, 0, 1, 1, 0, 0)
     # Turned once within the 4 x 2 grid, the fragment of (r, c) stands at (1 - c, r + 1): at home for (0, 1) alone.
@@ -117,7 +118,7 @@ def test_quarter_turn_of_a_rectangle() -> None:
 def test_best4_takes_each_measure_on_its_own() -> None:
     """Slots right and every turn off by one: cells are best at g = 0, rotation at g = 3, the joint nowhere."""
     truth = truth_of(2, 2)
-    answer = solution_of(truth, **{n: Placed(p.row, p.col, (p.turns + 1) % 4) for n, p in truth.placement.items()})
+    answer = solution_of(truth, **{n: Placed.at(p.row, p.col, (p.turns + 1) % 4) for n, p in truth.placement.items()})
     assert values(answer, truth, "model") == measures(1, 1, 1, 0, 0, 0)
     assert values(answer, truth, "best4") == measures(1, 1, 1, 1, 0, 0)
 
@@ -126,23 +127,23 @@ def test_single_fragment_has_sra_equal_to_aa() -> None:
     truth = truth_of(1, 1)
     name = ids(truth)[0]
     assert values(solution_of(truth), truth, "model")["SRA"] == 1.0
-    elsewhere = Solution("ok", "", Grid(1, 2), {name: Placed(0, 1, truth.placement[name].turns)})
+    elsewhere = Solution("ok", "", Grid(1, 2), {name: Placed.at(0, 1, truth.placement[name].turns)})
     assert values(elsewhere, truth, "model") == measures(0, 0, 0, 1, 0, 0)
 
 
 def test_truth_with_holes_counts_only_pairs_that_exist() -> None:
     """3 x 3 truth of four fragments: a b . / . . . / c . d. One pair, ab; the ends of two lines are no pair."""
     cells = {"a": (0, 0), "b": (0, 1), "c": (2, 0), "d": (2, 2)}
-    truth = Truth(Grid(3, 3), {name: Placed(*cell, 1) for name, cell in cells.items()})
-    moved = {**truth.placement, "b": Placed(1, 0, 1)}
+    truth = Truth(Grid(3, 3), {name: Placed.at(*cell, 1) for name, cell in cells.items()})
+    moved = {**truth.placement, "b": Placed.at(1, 0, 1)}
     assert values(Solution("ok", "", Grid(3, 3), moved), truth, "model") == measures(0, "3/4", 0, 1, "3/4", 0)
-    moved = {**truth.placement, "c": Placed(1, 1, 1)}
+    moved = {**truth.placement, "c": Placed.at(1, 1, 1)}
     assert values(Solution("ok", "", Grid(3, 3), moved), truth, "model") == measures(0, "3/4", 1, 1, "3/4", 0)
 
 
 def test_failed_solution_scores_zero() -> None:
     truth = truth_of(2, 3)
-    failed = Solution("failed", "no reason", None, {name: Placed(None, None, 0) for name in truth.placement})
+    failed = Solution("failed", "no reason", None, {name: Placed.nowhere() for name in truth.placement})
     for gauge in GAUGES:
         assert values(failed, truth, gauge) == measures(0, 0, 0, 0, 0, 0)
     assert score(failed, truth).best_turns == 0  # as given, when nothing speaks for another turn
@@ -150,10 +151,10 @@ def test_failed_solution_scores_zero() -> None:
 
 def test_mixed_up_files_are_refused() -> None:
     truth = truth_of(2, 2)
-    wrong = Solution("ok", "", Grid(3, 2), {**truth.placement, "stranger": Placed(2, 0, 0)})
+    wrong = Solution("ok", "", Grid(3, 2), {**truth.placement, "stranger": Placed.at(2, 0, 0)})
     with pytest.raises(InputError, match="'stranger'"):
         score(wrong, truth)
-    extra = Solution("partial", "", Grid(2, 2), {**truth.placement, "stranger": Placed(None, None, 0)})
+    extra = Solution("partial", "", Grid(2, 2), {**truth.placement, "stranger": Placed.nowhere()})
     assert score(extra, truth).model.pa == 1.0
 
 
@@ -191,10 +192,10 @@ def answers(draw: st.DrawFn, shape: tuple[int, int] | None = None) -> tuple[Solu
         turns = home.turns if draw(st.booleans()) else draw(st.integers(0, 3))
         if cell not in free or draw(st.integers(0, 9)) == 0:
             if draw(st.booleans()):
-                placement[name] = Placed(None, None, turns)
+                placement[name] = Placed.nowhere()
             continue
         free.discard(cell)
-        placement[name] = Placed(*cell, turns)
+        placement[name] = Placed.at(*cell, turns)
     answer = Solution("partial", "", grid, placement)
     return answer.turned(draw(st.integers(0, 3))), truth
 
@@ -253,7 +254,7 @@ def test_best_turns_shows_the_best_assembly(case: tuple[Solution, Truth]) -> Non
 def test_batch_equals_single(cases: list[tuple[Solution, Truth]]) -> None:
     """Puzzles of one N, each with its own grid and truth."""
     names = ids(cases[0][1])
-    nowhere = Placed(None, None, 0)
+    nowhere = Placed.nowhere()
     cells, turns, shapes = [], [], []
     for answer, _ in cases:
         placed = [answer.placement.get(name, nowhere) for name in names]

@@ -16,13 +16,14 @@ from planted import planted, sparse
 from jigsync import cli
 from jigsync.engine.search import MapResult
 from jigsync.solvers import base
-from jigsync.solvers.base import Assignment, Budget, Pin, Progress, SolveRequest, grids_to_try
-from jigsync.solvers.energy import neighbour_slots, placement_energy, score_pairs, sparse_rows, touching_sides
+from jigsync.solvers.base import Assignment, Budget, Progress, SolveRequest, grids_to_try
+from jigsync.solvers.energy import placement_energy, score_pairs, sparse_rows, touching_sides
 from jigsync.solvers.joint import _Found
 from jigsync.solvers.table import SideTable, select
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
+from jigsync.values.pose import Pose
 from jigsync.values.sides import SideScores, side_at
 
 PUZZLE = planted(Grid(2, 3), 4)
@@ -34,13 +35,16 @@ FIRST, SECOND = PUZZLE.ids[:2]
     [
         ({"excluded": frozenset({"zz"})}, "excluded fragment 'zz' is not in the puzzle"),
         ({"excluded": frozenset(PUZZLE.ids)}, "6 of 6 fragments are excluded"),
-        ({"pins": {"zz": Pin(0, 0, 0)}}, "pinned fragment 'zz' is not in the puzzle"),
-        ({"pins": {FIRST: Pin(0, 0, 0)}, "excluded": frozenset({FIRST})}, f"'{FIRST}' is both pinned and excluded"),
-        ({"pins": {FIRST: Pin(2, 0, 0)}, "grid": Grid(2, 3)}, r"at cell \(2, 0\), outside the 2x3 grid"),
-        ({"pins": {FIRST: Pin(-1, 0, 0)}}, r"at cell \(-1, 0\), outside the grid"),
-        ({"pins": {FIRST: Pin(0, 0, 4)}}, "'turns' of the pin of fragment .* must be 0, 1, 2 or 3. Got 4"),
-        ({"pins": {FIRST: Pin(0, 0, 1)}, "upright": True}, "has 1 turns in a puzzle said to be upright"),
-        ({"pins": {FIRST: Pin(0, 1, 0), SECOND: Pin(0, 1, 2)}}, r"both pinned to cell \(0, 1\)"),
+        ({"pins": {"zz": Pose.of_cell(0, 0, 0)}}, "pinned fragment 'zz' is not in the puzzle"),
+        (
+            {"pins": {FIRST: Pose.of_cell(0, 0, 0)}, "excluded": frozenset({FIRST})},
+            f"'{FIRST}' is both pinned and excluded",
+        ),
+        ({"pins": {FIRST: Pose.of_cell(2, 0, 0)}, "layout": Grid(2, 3)}, r"at cell \(2, 0\), outside the 2x3 grid"),
+        ({"pins": {FIRST: Pose.of_cell(-1, 0, 0)}}, r"at cell \(-1, 0\), outside the grid"),
+        ({"pins": {FIRST: Pose.of_cell(0, 0, 4)}}, "'turns' of the pin of fragment .* must be 0, 1, 2 or 3. Got 4"),
+        ({"pins": {FIRST: Pose.of_cell(0, 0, 1)}, "upright": True}, "has 1 turns in a puzzle said to be upright"),
+        ({"pins": {FIRST: Pose.of_cell(0, 1, 0), SECOND: Pose.of_cell(0, 1, 2)}}, r"both pinned to cell \(0, 1\)"),
         ({"time_limit": 0.0}, "'time_limit' of a solve must be a number of seconds above 0. Got 0.0"),
         ({"threads": 0}, "'threads' of a solve must be an integer of at least 1. Got 0"),
     ],
@@ -59,7 +63,7 @@ def test_grids_to_try() -> None:
 
 
 def test_grids_of_a_request_hold_its_pins_and_count_only_what_belongs() -> None:
-    request = PUZZLE.request(pins={FIRST: Pin(2, 0, 1)})
+    request = PUZZLE.request(pins={FIRST: Pose.of_cell(2, 0, 1)})
     assert [str(g) for g in request.grids()] == ["3x2", "6x1"]
     assert request.pinned(Grid(3, 2)) == {0: (4, 1)}
     assert request.gauge_fixed
@@ -68,7 +72,7 @@ def test_grids_of_a_request_hold_its_pins_and_count_only_what_belongs() -> None:
     assert fewer.belonging.tolist() == [2, 3, 4, 5]
     assert not fewer.gauge_fixed
     with pytest.raises(OptionError, match=r"No grid holds all the pinned cells; .* 2x3, 3x2, 1x6, 6x1"):
-        PUZZLE.request(pins={FIRST: Pin(4, 4, 1)}).grids()
+        PUZZLE.request(pins={FIRST: Pose.of_cell(4, 4, 1)}).grids()
 
 
 def test_an_assignment_knows_what_is_left_over() -> None:
@@ -203,7 +207,7 @@ def test_sparse_scores_without_an_entry() -> None:
 
 
 def test_neighbour_slots() -> None:
-    assert neighbour_slots(Grid(2, 3))[4].tolist() == [5, 1, 3, -1]  # E, N, W, S
+    assert Grid(2, 3).neighbour_slots()[4].tolist() == [5, 1, 3, -1]  # E, N, W, S
 
 
 @pytest.mark.parametrize("upright", [False, True])

@@ -9,7 +9,7 @@ import pytest
 from planted import Planted, planted, sparse
 
 from jigsync.solvers import base
-from jigsync.solvers.base import Assignment, Budget, Pin, Progress
+from jigsync.solvers.base import Assignment, Budget, Progress
 from jigsync.solvers.energy import placement_energy, touching_sides
 from jigsync.solvers.genetic import Genetic, World, roulette
 from jigsync.solvers.greedy import buddies_fraction, first_kernel, largest_segment
@@ -18,14 +18,15 @@ from jigsync.solvers.table import SideTable
 from jigsync.solvers.tree import certain_edges, join, trim
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
+from jigsync.values.pose import Pose
 
 NAMES = ("greedy", "genetic", "tree")
 
 
 def check(puzzle: Planted, answer: Assignment) -> Assignment:
     """Every fragment placed while there are slots, no slot twice, the energy as defined."""
-    assert answer.grid is not None
+    assert answer
     placed = answer.slots[answer.slots >= 0]
     assert len(set(placed.tolist())) == len(placed)
     assert placed.max() < answer.grid.size
@@ -40,7 +41,7 @@ def check(puzzle: Planted, answer: Assignment) -> Assignment:
 @pytest.mark.parametrize("grid", [Grid(3, 5), Grid(5, 3), Grid(4, 4), Grid(1, 6)])
 def test_clean_puzzles_are_solved(name: str, turned: bool, grid: Grid) -> None:
     puzzle = planted(grid, 11, turned=turned, noise=0.5)
-    answer = check(puzzle, base.get(name).solve(puzzle.request(grid=grid, upright=not turned)))
+    answer = check(puzzle, base.get(name).solve(puzzle.request(layout=grid, upright=not turned)))
     assert puzzle.solved_by(answer, turned=turned)
     assert (answer.status, answer.note) == ("ok", "")
 
@@ -57,7 +58,7 @@ def test_unknown_grids_are_found(name: str, grid: Grid, turned: bool) -> None:
 def test_sparse_scores(name: str) -> None:
     puzzle = planted(Grid(4, 5), 13, noise=0.5)
     listed = replace(puzzle, scores=sparse(puzzle.scores, -3.6))
-    answer = check(listed, base.get(name).solve(listed.request(grid=puzzle.grid)))
+    answer = check(listed, base.get(name).solve(listed.request(layout=puzzle.grid)))
     assert puzzle.solved_by(answer, turned=True)
 
 
@@ -65,7 +66,7 @@ def test_sparse_scores(name: str) -> None:
 @pytest.mark.parametrize("turned", [True, False])
 def test_holes_stay_holes(name: str, turned: bool) -> None:
     puzzle = planted(Grid(4, 5), 14, turned=turned, noise=0.5, missing=(7, 13))
-    answer = check(puzzle, base.get(name).solve(puzzle.request(grid=puzzle.grid, upright=not turned)))
+    answer = check(puzzle, base.get(name).solve(puzzle.request(layout=puzzle.grid, upright=not turned)))
     assert puzzle.solved_by(answer, turned=turned)
     assert answer.status == "ok"
 
@@ -74,7 +75,7 @@ def test_holes_stay_holes(name: str, turned: bool) -> None:
 def test_strangers_are_left_over_or_excluded(name: str) -> None:
     puzzle = planted(Grid(3, 4), 15, noise=0.5, strangers=3)
     strangers = np.flatnonzero(puzzle.slots < 0)
-    answer = check(puzzle, base.get(name).solve(puzzle.request(grid=puzzle.grid)))
+    answer = check(puzzle, base.get(name).solve(puzzle.request(layout=puzzle.grid)))
     assert puzzle.solved_by(answer, turned=True)
     assert answer.reason == "3 of 15 fragments found no slot in the 3x4 grid."
     excluded = frozenset(puzzle.ids[i] for i in strangers)
@@ -90,7 +91,7 @@ def test_pins_fix_the_gauge(name: str) -> None:
     for gauge in range(4):
         grid = puzzle.grid.turned(gauge)
         row, col = z4.turn_cells(np.array(puzzle.grid.cell(7)), puzzle.grid.shape, gauge)
-        pin = Pin(int(row), int(col), int(puzzle.turns[i] + gauge) % 4)
+        pin = Pose.of_cell(int(row), int(col), int(puzzle.turns[i] + gauge) % 4)
         answer = check(puzzle, base.get(name).solve(puzzle.request(pins={puzzle.ids[i]: pin})))
         assert answer.grid == grid
         assert (answer.slots[i], answer.turns[i]) == (grid.slot(pin.row, pin.col), pin.turns)
@@ -100,8 +101,12 @@ def test_pins_fix_the_gauge(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_wrong_pins_are_obeyed(name: str) -> None:
     puzzle = planted(Grid(3, 4), 17, noise=0.5)
-    pins = {puzzle.ids[4]: Pin(0, 0, 3), puzzle.ids[9]: Pin(2, 3, 1), puzzle.ids[1]: Pin(0, 1, 0)}
-    answer = check(puzzle, base.get(name).solve(puzzle.request(grid=Grid(3, 4), pins=pins)))
+    pins = {
+        puzzle.ids[4]: Pose.of_cell(0, 0, 3),
+        puzzle.ids[9]: Pose.of_cell(2, 3, 1),
+        puzzle.ids[1]: Pose.of_cell(0, 1, 0),
+    }
+    answer = check(puzzle, base.get(name).solve(puzzle.request(layout=Grid(3, 4), pins=pins)))
     assert answer.slots[[4, 9, 1]].tolist() == [0, 11, 1]
     assert answer.turns[[4, 9, 1]].tolist() == [3, 1, 0]
     assert answer.status == "ok"
@@ -112,8 +117,8 @@ def test_energies_against_the_proven_optimum(name: str) -> None:
     reached = []
     for seed in range(12):
         puzzle = planted(Grid(3, 3), seed, noise=2.0, good=7.0)
-        least = base.get("exact").solve(puzzle.request(grid=puzzle.grid)).energy
-        energy = check(puzzle, base.get(name).solve(puzzle.request(grid=puzzle.grid))).energy
+        least = base.get("exact").solve(puzzle.request(layout=puzzle.grid)).energy
+        energy = check(puzzle, base.get(name).solve(puzzle.request(layout=puzzle.grid))).energy
         assert least is not None
         assert energy is not None
         assert energy >= least - 1e-3
@@ -124,8 +129,8 @@ def test_energies_against_the_proven_optimum(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_same_seed_same_answer(name: str) -> None:
     puzzle = planted(Grid(4, 5), 18, noise=3.0)
-    one = base.get(name).solve(puzzle.request(grid=puzzle.grid, seed=5, threads=1))
-    two = base.get(name).solve(puzzle.request(grid=puzzle.grid, seed=5, threads=3))
+    one = base.get(name).solve(puzzle.request(layout=puzzle.grid, seed=5, threads=1))
+    two = base.get(name).solve(puzzle.request(layout=puzzle.grid, seed=5, threads=3))
     assert np.array_equal(one.slots, two.slots)
     assert np.array_equal(one.turns, two.turns)
 
@@ -133,7 +138,7 @@ def test_same_seed_same_answer(name: str) -> None:
 def test_another_seed_breeds_another_population() -> None:
     puzzle = planted(Grid(4, 5), 18, noise=4.0, good=2.0)
     short = Genetic(population=20, generations=1)
-    one, two = (short.solve(puzzle.request(grid=puzzle.grid, seed=seed)) for seed in (1, 2))
+    one, two = (short.solve(puzzle.request(layout=puzzle.grid, seed=seed)) for seed in (1, 2))
     assert not np.array_equal(one.slots, two.slots)
 
 

@@ -9,11 +9,12 @@ import pytest
 from planted import Planted, planted, sparse
 
 from jigsync.solvers import base
-from jigsync.solvers.base import Assignment, Pin, Progress
+from jigsync.solvers.base import Assignment, Progress
 from jigsync.solvers.energy import placement_energy
 from jigsync.solvers.exhaustive import permutations
 from jigsync.values.errors import OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
+from jigsync.values.pose import Pose
 from jigsync.values.sides import SideScores
 
 EXACT, ALL = base.get("exact"), base.get("exhaustive")
@@ -22,7 +23,7 @@ EXACT, ALL = base.get("exact"), base.get("exhaustive")
 def check(puzzle: Planted, answer: Assignment) -> float:
     """The energy of an answer that must be a proven, valid placement."""
     assert answer.proven
-    assert answer.grid is not None
+    assert answer
     assert answer.energy == pytest.approx(
         placement_energy(puzzle.scores, answer.grid, answer.slots, answer.turns), abs=1e-4
     )
@@ -51,51 +52,51 @@ def test_enumeration_is_plain_enumeration() -> None:
         for slots in itertools.permutations(range(4))
         for turns in itertools.product(range(4), repeat=4)
     )
-    assert check(puzzle, ALL.solve(puzzle.request(grid=puzzle.grid))) == pytest.approx(least, abs=1e-4)
-    assert check(puzzle, EXACT.solve(puzzle.request(grid=puzzle.grid))) == pytest.approx(least, abs=1e-4)
+    assert check(puzzle, ALL.solve(puzzle.request(layout=puzzle.grid))) == pytest.approx(least, abs=1e-4)
+    assert check(puzzle, EXACT.solve(puzzle.request(layout=puzzle.grid))) == pytest.approx(least, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_upright_3x3_agree(seed: int) -> None:
     both(
         planted(Grid(3, 3), seed, turned=False, noise=3.0, good=float(seed), border=seed % 2 == 1),
-        grid=Grid(3, 3),
+        layout=Grid(3, 3),
         upright=True,
     )
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_turned_2x3_agree(seed: int) -> None:
-    both(planted(Grid(2, 3), seed, noise=3.0, good=float(seed), border=seed % 2 == 1), grid=Grid(2, 3))
+    both(planted(Grid(2, 3), seed, noise=3.0, good=float(seed), border=seed % 2 == 1), layout=Grid(2, 3))
 
 
 @pytest.mark.parametrize("grid", [Grid(1, 5), Grid(5, 1), Grid(2, 2), Grid(3, 2), Grid(1, 1)])
 def test_other_grids_agree(grid: Grid) -> None:
-    both(planted(grid, 5, noise=3.0, good=2.0, border=True), grid=grid)
+    both(planted(grid, 5, noise=3.0, good=2.0, border=True), layout=grid)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_holes_surplus_and_pins_agree(seed: int) -> None:
     holes = planted(Grid(2, 3), seed, noise=3.0, good=3.0, missing=(2, 4), border=True)
-    both(holes, grid=Grid(2, 3))
+    both(holes, layout=Grid(2, 3))
     surplus = planted(Grid(2, 2), seed, noise=3.0, good=3.0, strangers=2, border=True)
-    answers = both(surplus, grid=Grid(2, 2))
+    answers = both(surplus, layout=Grid(2, 2))
     assert [answer.status for answer in answers] == ["partial", "partial"]
     assert answers[0].reason == "2 of 6 fragments found no slot in the 2x2 grid."
-    pins = {holes.ids[1]: Pin(1, 1, 3), holes.ids[3]: Pin(0, 2, 1)}
-    for answer in both(holes, grid=Grid(2, 3), pins=pins):
+    pins = {holes.ids[1]: Pose.of_cell(1, 1, 3), holes.ids[3]: Pose.of_cell(0, 2, 1)}
+    for answer in both(holes, layout=Grid(2, 3), pins=pins):
         assert (answer.slots[[1, 3]].tolist(), answer.turns[[1, 3]].tolist()) == ([4, 2], [3, 1])
-    for answer in both(surplus, grid=Grid(2, 2), pins={surplus.ids[0]: Pin(1, 0, 2)}):
+    for answer in both(surplus, layout=Grid(2, 2), pins={surplus.ids[0]: Pose.of_cell(1, 0, 2)}):
         assert (answer.slots[0], answer.turns[0]) == (2, 2)
     upright = planted(Grid(3, 3), seed, turned=False, noise=3.0, good=3.0, missing=(4,))
-    for answer in both(upright, grid=Grid(3, 3), upright=True, pins={upright.ids[2]: Pin(2, 0, 0)}):
+    for answer in both(upright, layout=Grid(3, 3), upright=True, pins={upright.ids[2]: Pose.of_cell(2, 0, 0)}):
         assert (answer.slots[2], answer.turns.max()) == (6, 0)
 
 
 def test_excluded_fragments_stay_out() -> None:
     puzzle = planted(Grid(2, 3), 3, strangers=1)
     stranger = int(np.flatnonzero(puzzle.slots < 0)[0])
-    answer = EXACT.solve(puzzle.request(grid=puzzle.grid, excluded=frozenset({puzzle.ids[stranger]})))
+    answer = EXACT.solve(puzzle.request(layout=puzzle.grid, excluded=frozenset({puzzle.ids[stranger]})))
     assert puzzle.solved_by(answer, turned=True)
     assert answer.status == "ok"
 
@@ -112,7 +113,7 @@ def test_an_unknown_grid_is_found(grid: Grid, turned: bool) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_turned_3x3_placement_is_better_after_local_moves(seed: int) -> None:
     puzzle = planted(Grid(3, 3), seed, noise=3.0, good=3.0)
-    answer = EXACT.solve(puzzle.request(grid=puzzle.grid))
+    answer = EXACT.solve(puzzle.request(layout=puzzle.grid))
     least = check(puzzle, answer)
     assert least <= placement_energy(puzzle.scores, puzzle.grid, puzzle.slots, puzzle.turns) + 1e-4
     for i, j in itertools.combinations(range(9), 2):
@@ -127,11 +128,11 @@ def test_no_turned_3x3_placement_is_better_after_local_moves(seed: int) -> None:
 def test_sparse_and_hopeless_scores() -> None:
     puzzle = planted(Grid(2, 3), 6, noise=1.0)
     listed = Planted(puzzle.ids, sparse(puzzle.scores, -4.0), puzzle.grid, puzzle.slots, puzzle.turns)
-    assert puzzle.solved_by(EXACT.solve(listed.request(grid=puzzle.grid)), turned=True)
+    assert puzzle.solved_by(EXACT.solve(listed.request(layout=puzzle.grid)), turned=True)
     never = np.array(puzzle.scores.to_dense())
     never[never < 0] = -np.inf
     impossible = Planted(puzzle.ids, SideScores(6, dense=never), puzzle.grid, puzzle.slots, puzzle.turns)
-    assert puzzle.solved_by(EXACT.solve(impossible.request(grid=puzzle.grid)), turned=True)
+    assert puzzle.solved_by(EXACT.solve(impossible.request(layout=puzzle.grid)), turned=True)
 
 
 @pytest.mark.parametrize("limit", ["time", "cancel", "raise"])
@@ -143,13 +144,13 @@ def test_a_stopped_proof_is_no_proof(limit: str) -> None:
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            EXACT.solve(puzzle.request(grid=puzzle.grid, progress=fail))
+            EXACT.solve(puzzle.request(layout=puzzle.grid, progress=fail))
         return
     if limit == "time":
-        answer = EXACT.solve(puzzle.request(grid=puzzle.grid, time_limit=0.05))
+        answer = EXACT.solve(puzzle.request(layout=puzzle.grid, time_limit=0.05))
         assert answer.note == "The time limit of 0.05 s came first."
     else:
-        answer = EXACT.solve(puzzle.request(grid=puzzle.grid, progress=lambda progress: False))
+        answer = EXACT.solve(puzzle.request(layout=puzzle.grid, progress=lambda progress: False))
         assert answer.note == "It was cancelled."
     assert not answer.proven
     assert sorted(answer.slots.tolist()) == list(range(16))
@@ -159,7 +160,7 @@ def test_too_many_fragments() -> None:
     with pytest.raises(OptionError, match=r"'exact' takes at most 16 fragments and slots. Got 18 fragments for a 3x6"):
         EXACT.solve(planted(Grid(3, 6)).request())
     with pytest.raises(OptionError, match=r"'exact' takes at most 16 .* Got 4 fragments for a 5x5 grid"):
-        EXACT.solve(planted(Grid(2, 2)).request(grid=Grid(5, 5)))
+        EXACT.solve(planted(Grid(2, 2)).request(layout=Grid(5, 5)))
     with pytest.raises(OptionError, match=r"'exhaustive' takes at most 6 .* with unknown turns. Got 9 .* 3x3 grid"):
         ALL.solve(planted(Grid(3, 3)).request())
     with pytest.raises(OptionError, match=r"'exhaustive' takes at most 9 .* when upright. Got 12 fragments"):

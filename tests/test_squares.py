@@ -13,11 +13,12 @@ from jigsync import cli, data
 from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.io.images import read_rgb
 from jigsync.score.touching import neighbour_accuracy, touching
+from jigsync.solution import Solution
 from jigsync.studies.squares import same_pixels
 from jigsync.values import z4
 from jigsync.values.errors import ImageError, OptionError
-from jigsync.values.placement import Placed, Solution, turn_placement
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Placed, turn_placement
 from jigsync.values.sides import side_at
 
 
@@ -55,10 +56,10 @@ def test_a_picture_too_small_says_so() -> None:
 
 
 PLACEMENT = {
-    "b": Placed(0, 0, 1),
-    "k": Placed(0, 1, 3),
-    "m": Placed(1, 1, 2),
-    "z": Placed(None, None, 0),
+    "b": Placed.at(0, 0, 1),
+    "k": Placed.at(0, 1, 3),
+    "m": Placed.at(1, 1, 2),
+    "z": Placed.nowhere(),
 }
 
 
@@ -78,7 +79,7 @@ def test_neighbours_do_not_depend_on_the_gauge(turns: int) -> None:
     ids = list(PLACEMENT)
     turned, _ = turn_placement(PLACEMENT, Grid(2, 3), turns)
     assert neighbour_accuracy(turned, PLACEMENT, ids) == 1.0
-    wrong = {**turned, "m": Placed(turned["m"].row, turned["m"].col, (turned["m"].turns + 1) % 4)}
+    wrong = {**turned, "m": Placed.at(turned["m"].row, turned["m"].col, (turned["m"].turns + 1) % 4)}
     assert neighbour_accuracy(wrong, PLACEMENT, ids) == 0.5
 
 

@@ -17,7 +17,7 @@ from jigsync.studies.sampled import SampledEdges, frame_xy, solve_and_score
 from jigsync.studies.synthetic import measured, random_layout, true_relations
 from jigsync.values import vocabulary as v
 from jigsync.values.errors import OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 
 @pytest.fixture(autouse=True)

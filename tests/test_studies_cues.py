@@ -26,7 +26,7 @@ from jigsync.studies import clean, crossover, cues, energies, probe, procedural,
 from jigsync.studies.cues import Energy, Judged, LiteralSeam, judge, least_energy, side_scores
 from jigsync.studies.result import silent
 from jigsync.values.errors import OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 TORCH = "needs the extra 'content' (torch), which is not installed"

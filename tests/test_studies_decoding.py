@@ -19,8 +19,9 @@ from jigsync.studies.rows import says
 from jigsync.studies.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
 from jigsync.values import vocabulary as v
 from jigsync.values.errors import InputError
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements, UnaryCells
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.puzzle import Puzzle
 
 FAMILY = {
     "gauge-fix": gauge_fix,

@@ -16,7 +16,8 @@ from jigsync.cutting.masks import AREA_FLOOR, draw_masks
 from jigsync.cutting.options import SEVERITIES, CutOptions, Damage
 from jigsync.values import z4
 from jigsync.values.errors import ImageError, OptionError
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 

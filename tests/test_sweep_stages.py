@@ -17,7 +17,7 @@ from jigsync.cutting.fracture import SEGMENTS, Tessellation, tessellate
 from jigsync.cutting.options import CutOptions, Damage
 from jigsync.cutting.photometry import boundary_distance, fade, jpeg_quality, jpeg_round_trip, premultiply, sensor
 from jigsync.cutting.raster import coverage, positive_winding, snap
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 SQUARE = np.array([[10.0, 10.0], [74.0, 10.0], [74.0, 74.0], [10.0, 74.0]])
 

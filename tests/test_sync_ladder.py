@@ -16,10 +16,10 @@ from jigsync.sync.pipeline import SyncResult, synchronize
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
+from jigsync.values.gauge import Gauge
+from jigsync.values.layout import Grid
 from jigsync.values.listing import Listing
 from jigsync.values.measurements import Measurements, UnaryCells
-from jigsync.values.placement import Gauge
-from jigsync.values.puzzle import Grid
 
 GRID = Grid(4, 6)
 SWITCHES = [

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jigsync.studies.synthetic import measured, random_layout, true_relations
-from jigsync.sync import gauge as gauges
 from jigsync.sync import rotation as rot
 from jigsync.sync import translation as tr
 from jigsync.sync.assignment import assign
@@ -19,12 +18,13 @@ from jigsync.sync.graph import Graph, given_pairs, strongest
 from jigsync.sync.loops import loop_support
 from jigsync.sync.rotation import agreement, cycle_filter, synchronize_turns
 from jigsync.sync.translation import Displacements, Prior, edge_weights, fit, fit_truncated
+from jigsync.values import gauge as gauges
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, OptionError
+from jigsync.values.gauge import Gauge
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
-from jigsync.values.placement import Gauge
-from jigsync.values.puzzle import Grid
 
 
 def random_graph(n: int, share: float, seed: int) -> Graph:

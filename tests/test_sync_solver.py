@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from jigsync.score.cells import score_batch
-from jigsync.solvers.base import Assignment, Pin, Solver, SolveRequest
+from jigsync.solvers.base import Assignment, Solver, SolveRequest
 from jigsync.solvers.energy import placement_energy
 from jigsync.solvers.paper import NEIGHBOURS_ONLY, PAPER, Paper
 from jigsync.studies.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
-from jigsync.values.puzzle import Grid
+from jigsync.values.pose import Pose
 
 
 def layout_of(seed: int, grid: Grid, turned: bool = True) -> Layout:
@@ -33,7 +34,7 @@ def neighbours_only(layout: Layout, mass: float = 0.8) -> Measurements:
 
 def best4(answer: Assignment, layout: Layout) -> float:
     """AA+rot at the best global turn."""
-    assert answer.grid is not None
+    assert answer
     cells = np.stack(np.divmod(answer.slots, answer.grid.cols), axis=-1)
     cells[answer.slots < 0] = -1
     scores = score_batch(cells[None], answer.turns[None], answer.grid.shape, layout.cells, layout.turns)
@@ -51,7 +52,7 @@ def test_it_is_a_solver() -> None:
 def test_both_kinds_of_measurements(grid: Grid) -> None:
     layout = layout_of(1, grid)
     for made in (measured(layout, true_relations(layout)), neighbours_only(layout)):
-        answer = Paper().solve(SolveRequest(layout.ids, made, grid=grid))
+        answer = Paper().solve(SolveRequest(layout.ids, made, layout=grid))
         assert answer.status == "ok"
         assert answer.grid == grid
         assert best4(answer, layout) == 1.0
@@ -74,8 +75,8 @@ def test_excluded_fragments_and_pins() -> None:
     name, k = layout.ids[11], 11
     for g in (0, 2):
         row, col = (int(x) for x in z4.turn_cells(layout.cells[k], grid.shape, g))
-        pin = Pin(row, col, int(layout.turns[k] + g) % 4)
-        request = SolveRequest(layout.ids, made, grid=grid, pins={name: pin}, excluded=frozenset({layout.ids[4]}))
+        pin = Pose.of_cell(row, col, int(layout.turns[k] + g) % 4)
+        request = SolveRequest(layout.ids, made, layout=grid, pins={name: pin}, excluded=frozenset({layout.ids[4]}))
         answer = Paper().solve(request)
         assert answer.slots[k] == grid.slot(row, col)
         assert answer.turns[k] == pin.turns
@@ -87,7 +88,7 @@ def test_excluded_fragments_and_pins() -> None:
 
 def test_upright() -> None:
     layout = layout_of(5, Grid(4, 6), turned=False)
-    answer = Paper().solve(SolveRequest(layout.ids, neighbours_only(layout), grid=Grid(4, 6), upright=True))
+    answer = Paper().solve(SolveRequest(layout.ids, neighbours_only(layout), layout=Grid(4, 6), upright=True))
     assert np.array_equal(answer.slots, layout.slots)
     assert not answer.turns.any()
 
@@ -98,7 +99,7 @@ def test_parts_are_reported() -> None:
     left = np.repeat(layout.cells[:, 1] < 3, 4)
     sides[left[:, None] != left] = np.log(1e-4)
     made = Measurements.from_sides_log_p(layout.ids, sides)
-    answer = Paper().solve(SolveRequest(layout.ids, made, grid=Grid(2, 6)))
+    answer = Paper().solve(SolveRequest(layout.ids, made, layout=Grid(2, 6)))
     assert answer.status == "partial"
     assert "2 parts" in answer.reason
     assert sorted(answer.slots) == list(range(12))
@@ -108,7 +109,7 @@ def test_options_are_the_callers_when_given() -> None:
     layout = layout_of(7, Grid(5, 5))
     rng = np.random.default_rng(0)
     made = measured(layout, true_relations(layout), unary_turns=turn_evidence(layout, rng, 0.9))
-    answer = Paper(PAPER).solve(SolveRequest(layout.ids, made, grid=Grid(5, 5)))
+    answer = Paper(PAPER).solve(SolveRequest(layout.ids, made, layout=Grid(5, 5)))
     assert np.array_equal(answer.slots, layout.slots)
     assert np.array_equal(answer.turns, layout.turns)
-    assert best4(Paper(NEIGHBOURS_ONLY).solve(SolveRequest(layout.ids, made, grid=Grid(5, 5))), layout) == 1.0
+    assert best4(Paper(NEIGHBOURS_ONLY).solve(SolveRequest(layout.ids, made, layout=Grid(5, 5))), layout) == 1.0

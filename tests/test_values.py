@@ -11,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jigsync import data
+from jigsync.solution import Solution
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, InputError, OptionError
-from jigsync.values.placement import Gauge, Placed, Solution
+from jigsync.values.gauge import Gauge
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Placed
 from jigsync.values.pose import Pose
-from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.puzzle import Fragments, Puzzle
 from jigsync.values.sides import SideScores, side, side_at, touching_side
 from jigsync.values.truth import Truth
 
@@ -108,9 +111,9 @@ def test_pose_laws(a: Pose, b: Pose, c: Pose, point: tuple[int, int]) -> None:
 
 
 def test_poses_of_turned_and_upright_fragments_do_not_commute() -> None:
-    a, b = Pose(1, (2.0, 0.0)), Pose(0, (0.0, 3.0))
-    assert a.compose(b) == Pose(1, (5.0, 0.0))
-    assert b.compose(a) == Pose(1, (2.0, 3.0))
+    a, b = Pose.of_turns(1, (2.0, 0.0)), Pose.of_turns(0, (0.0, 3.0))
+    assert a.compose(b) == Pose.of_turns(1, (5.0, 0.0))
+    assert b.compose(a) == Pose.of_turns(1, (2.0, 3.0))
 
 
 # --- grids and fragments
@@ -193,34 +196,34 @@ def test_a_puzzle_holds_neither_grid_nor_truth() -> None:
 
 def test_placed_refuses() -> None:
     with pytest.raises(FormatError, match="both or neither"):
-        Placed(1, None, 0)
+        Placed.at(1, None, 0)
     for turns in (4, -1):
         with pytest.raises(OptionError, match="0, 1, 2 or 3"):
-            Placed(0, 0, turns)
+            Placed.at(0, 0, turns)
     for confidence in (1.5, -0.1, float("nan")):
         with pytest.raises(OptionError, match="'confidence'"):
-            Placed(0, 0, 0, confidence)
+            Placed.at(0, 0, 0, confidence)
 
 
 def test_placed_pose() -> None:
-    assert Placed(1, 2, 3).canvas_from_frag == Pose(3, (2.0, 1.0))
-    assert Placed(None, None, 3).canvas_from_frag is None
-    assert Placed(None, None, 3).cell is None
+    assert Placed.at(1, 2, 3).canvas_from_frag == Pose.of_turns(3, (2.0, 1.0))
+    assert Placed.nowhere().canvas_from_frag is None
+    assert Placed.nowhere().cell is None
 
 
 @pytest.mark.parametrize("kind", [Truth, lambda grid, placement: Solution("ok", "", grid, placement)])
 def test_two_fragments_never_share_a_cell_or_leave_the_grid(kind: object) -> None:
     assert callable(kind)
     with pytest.raises(FormatError, match="'f07' and 'f03' are both at cell \\(1, 2\\)"):
-        kind(Grid(2, 3), {"f07": Placed(1, 2, 0), "f03": Placed(1, 2, 1)})
+        kind(Grid(2, 3), {"f07": Placed.at(1, 2, 0), "f03": Placed.at(1, 2, 1)})
     with pytest.raises(FormatError, match="'f07' is at cell \\(2, 1\\), outside the 2x3 grid"):
-        kind(Grid(2, 3), {"f07": Placed(2, 1, 0)})
+        kind(Grid(2, 3), {"f07": Placed.at(2, 1, 0)})
 
 
 def test_truth_places_everything() -> None:
     assert sample.truth().grid == Grid(2, 3)
     with pytest.raises(FormatError, match="no cell for fragment 'f03'"):
-        Truth(Grid(2, 3), {"f07": Placed(1, 2, 0), "f03": Placed(None, None, 1)})
+        Truth(Grid(2, 3), {"f07": Placed.at(1, 2, 0), "f03": Placed.nowhere()})
 
 
 def test_solution_is_falsy_when_it_failed() -> None:
@@ -229,21 +232,21 @@ def test_solution_is_falsy_when_it_failed() -> None:
     assert (failed.status, failed.reason, failed.grid) == ("failed", "No two fragments touch.", None)
     assert set(failed.placement) == set(sample.PLACEMENT)
     assert failed.turned(1) is failed
-    assert Solution("partial", "One is left over.", Grid(1, 2), {"f07": Placed(0, 1, 1), "f03": Placed(None, None, 0)})
+    assert Solution("partial", "One is left over.", Grid(1, 2), {"f07": Placed.at(0, 1, 1), "f03": Placed.nowhere()})
 
 
 def test_solution_refuses() -> None:
     with pytest.raises(OptionError, match="'status' of a solution"):
         Solution("done", "", None, {})  # type: ignore[arg-type]
     with pytest.raises(FormatError, match="names no grid"):
-        Solution("ok", "", None, {"f07": Placed(0, 0, 0)})
+        Solution("ok", "", None, {"f07": Placed.at(0, 0, 0)})
     with pytest.raises(FormatError, match="holds no pixels"):
         Solution("ok", "", Grid(2, 3), sample.PLACEMENT).assemble()
 
 
 @pytest.mark.parametrize("g", TURNS)
 def test_turned_solution_is_the_turned_picture(g: int) -> None:
-    gauge = Gauge(3, (0.4, 0.3, 0.2, 0.1))
+    gauge = Gauge.of_turns(3, (0.4, 0.3, 0.2, 0.1))
     solution = Solution("ok", "", Grid(2, 3), sample.PLACEMENT, gauge, "tree", 1.5, -2.0, sample.puzzle())
     turned = solution.turned(g)
     assert turned.grid == (Grid(3, 2) if g % 2 else Grid(2, 3))
@@ -256,19 +259,19 @@ def test_turned_solution_is_the_turned_picture(g: int) -> None:
 
 
 def test_unplaced_fragments_stay_unplaced_when_the_whole_turns() -> None:
-    solution = Solution("partial", "", Grid(1, 2), {"f07": Placed(0, 1, 1), "f03": Placed(None, None, 2)})
+    solution = Solution("partial", "", Grid(1, 2), {"f07": Placed.at(0, 1, 1), "f03": Placed.nowhere()})
     turned = solution.turned(1)
     assert turned.grid == Grid(2, 1)
-    assert dict(turned.placement) == {"f07": Placed(0, 0, 2), "f03": Placed(None, None, 3)}
+    assert dict(turned.placement) == {"f07": Placed.at(0, 0, 2), "f03": Placed.nowhere()}
 
 
 def test_gauge_is_determined_when_the_reported_frame_is_preferred() -> None:
     assert not Gauge().determined
     assert Gauge().confidence == 0.25
-    assert Gauge(1, (0.7, 0.1, 0.1, 0.1)).determined
-    assert Gauge(1, (0.7, 0.1, 0.1, 0.1)).confidence == 0.7
-    assert not Gauge(1, (0.4, 0.4, 0.1, 0.1)).determined
-    assert not Gauge(1, (0.1, 0.7, 0.1, 0.1)).determined
+    assert Gauge.of_turns(1, (0.7, 0.1, 0.1, 0.1)).determined
+    assert Gauge.of_turns(1, (0.7, 0.1, 0.1, 0.1)).confidence == 0.7
+    assert not Gauge.of_turns(1, (0.4, 0.4, 0.1, 0.1)).determined
+    assert not Gauge.of_turns(1, (0.1, 0.7, 0.1, 0.1)).determined
 
 
 # --- sides and pictures

@@ -9,8 +9,8 @@ import pytest
 
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
+from jigsync.values.layout import Grid
 from jigsync.values.pose import Pose
-from jigsync.values.puzzle import Grid
 from jigsync.values.sides import touching_side
 
 REACH = 10

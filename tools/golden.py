@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from jigsync import api, data
-from jigsync.values.placement import Solution
+from jigsync.solution import Solution
 from jigsync.values.puzzle import Fragments, Puzzle
 from jigsync.values.truth import Truth
 

@@ -20,12 +20,13 @@ from jigsync.measure import registry as measurers
 from jigsync.render.animate import MOVES, frames
 from jigsync.render.style import FAINT, INK, PAPER, RGB, write
 from jigsync.score.cells import score
+from jigsync.solution import Solution
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import synchronize
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
-from jigsync.values.placement import Solution
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 SPACE, SIZE = 16, 17

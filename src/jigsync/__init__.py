@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from jigsync.api import extract as extract
     from jigsync.api import load as load
     from jigsync.api import solve as solve
+    from jigsync.solution import Solution as Solution
     from jigsync.values.errors import FormatError as FormatError
     from jigsync.values.errors import ImageError as ImageError
     from jigsync.values.errors import InputError as InputError
     from jigsync.values.errors import JigsyncError as JigsyncError
     from jigsync.values.errors import MissingExtraError as MissingExtraError
     from jigsync.values.errors import OptionError as OptionError
-    from jigsync.values.placement import Gauge as Gauge
+    from jigsync.values.gauge import Gauge as Gauge
+    from jigsync.values.layout import Grid as Grid
     from jigsync.values.placement import Placed as Placed
-    from jigsync.values.placement import Solution as Solution
     from jigsync.values.pose import Pose as Pose
     from jigsync.values.puzzle import Fragments as Fragments
-    from jigsync.values.puzzle import Grid as Grid
     from jigsync.values.puzzle import Puzzle as Puzzle
     from jigsync.values.truth import Truth as Truth
 

@@ -1,37 +1,36 @@
-"""The public interface: load, extract, cut, solve. The command line and the page call nothing else."""
+"""The public interface: load, extract, cut, solve, candidates."""
 
 from __future__ import annotations
 
 import operator
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions
 from jigsync.cutting.options import severity as named_severity
+from jigsync.gauge import fix_gauge
 from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
-from jigsync.measure import anchor
 from jigsync.measure import registry as measurers
-from jigsync.measure.unary import load_unary, measure_picture
-from jigsync.render.assemble import composed
-from jigsync.render.layout import layout_of
 from jigsync.scan.extract import Extracted, extract_fragments
+from jigsync.solution import Solution
 from jigsync.solvers import base as solvers
-from jigsync.solvers.base import Assignment, Pin, Progress, Solver, SolveRequest
+from jigsync.solvers.base import Assignment, Progress, Solver, SolveRequest
 from jigsync.solvers.candidates import Candidate, candidates_for
-from jigsync.sync.gauge import fix_by_evidence, probabilities, votes
 from jigsync.values import z4
-from jigsync.values.errors import FormatError, JigsyncError, OptionError, bad_value
+from jigsync.values.errors import FormatError, OptionError, bad_value
+from jigsync.values.layout import FREE, Grid, Layout
 from jigsync.values.measurements import Measurements, Measurer
-from jigsync.values.placement import Gauge, Placed, Solution, turn_placement
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.pose import Pose
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 GridLike = Grid | int | str | tuple[int, int]
@@ -92,8 +91,10 @@ def solve(
     solver: str | Solver = "jigsync",
     *,
     measurer: str | Measurer | None = None,
+    measurements: Measurements | None = None,
     grid: GridLike | None = None,
-    pins: Mapping[str, tuple[int, int, int]] | None = None,
+    layout: Literal["grid", "free"] = "grid",
+    pins: Mapping[str, Pose | tuple[int, int, int]] | None = None,
     exclude: Iterable[str] = (),
     upright: bool = False,
     time_limit: float | None = None,
@@ -107,8 +108,10 @@ def solve(
         puzzle: what `load` or `cut` gave.
         solver: a name that `jigsync solvers` lists, or any object with the methods of `solvers.base.Solver`.
         measurer: a name, or any object with a `measure(puzzle) -> Measurements`; None takes the default.
+        measurements: what was measured already; nothing is measured then.
         grid: rows and cols; None tries all that the number of fragments allows.
-        pins: id -> (row, col, turns), hard constraints.
+        layout: "grid" puts fragments into cells, "free" gives every fragment a pose and nothing else.
+        pins: id -> (row, col, turns) of a cell, or a pose; hard constraints.
         exclude: ids that do not belong to the picture.
         upright: the fragments are known not to be turned.
         time_limit: seconds, measuring included; the best answer by then is returned.
@@ -123,17 +126,17 @@ def solve(
     start = time.perf_counter()
     tool, called = (solvers.get(solver), solver) if isinstance(solver, str) else (solver, solver.name)
     meter = _meter(measurer)
-    asked = None if grid is None else as_grid(grid)
+    asked = _layout(grid, layout)
     fixed = {name: _pin(name, pin) for name, pin in (pins or {}).items()}
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
     if progress is not None and not progress(Progress("measuring", 0.0)):
         return Solution.failure(puzzle, called, "It was cancelled before anything was measured.")
-    measurements = _measured(puzzle, meter)
+    measurements = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
     request = SolveRequest(
         puzzle.ids,
         measurements,
-        grid=asked,
+        layout=asked,
         pins=fixed,
         excluded=frozenset([exclude] if isinstance(exclude, str) else exclude),
         upright=upright,
@@ -143,7 +146,7 @@ def solve(
         progress=progress,
     )
     answer = tool.solve(request)
-    if not answer or answer.grid is None:
+    if not answer:
         return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)
     return _solution(puzzle, request, answer, called, start)
 
@@ -155,76 +158,61 @@ def candidates(
     col: int,
     *,
     measurer: str | Measurer | None = None,
+    measurements: Measurements | None = None,
     limit: int = 6,
 ) -> list[Candidate]:
     """The fragments that fit a cell of a solution best, given its neighbours, best first.
 
     Args:
-        measurer: as in `solve`; pass an object that remembers what it measured to ask about many cells.
+        measurer, measurements: as in `solve`; pass measurements to ask about many cells.
         limit: list at most so many, each fragment once with its best turns; what stands in the cell comes last when
             it is not among them as it stands.
     """
     if solution.grid is None:
-        raise OptionError("There is no cell to ask about: the solution failed.")
-    return candidates_for(_measured(puzzle, _meter(measurer)), solution.grid, solution.placement, (row, col), limit)
+        raise OptionError("There is no cell to ask about: the solution has no grid.")
+    known = _checked(puzzle, _meter(measurer).measure(puzzle) if measurements is None else measurements)
+    return candidates_for(known, solution.grid, solution.placement, (row, col), limit)
+
+
+def _layout(grid: GridLike | None, layout: str) -> Layout | None:
+    if layout not in ("grid", "free"):
+        raise bad_value("layout", "a solve", "'grid' or 'free'", layout)
+    if layout == "free" and grid is not None:
+        raise OptionError("A solve with layout 'free' takes no grid.")
+    return FREE if layout == "free" else None if grid is None else as_grid(grid)
 
 
 def _meter(measurer: str | Measurer | None) -> Measurer:
     return measurers.get(measurer or measurers.DEFAULT) if measurer is None or isinstance(measurer, str) else measurer
 
 
-def _measured(puzzle: Puzzle, meter: Measurer) -> Measurements:
-    measurements = meter.measure(puzzle)
+def _checked(puzzle: Puzzle, measurements: Measurements) -> Measurements:
     if measurements.ids != puzzle.ids:
         raise FormatError(f"The measurements of the puzzle '{puzzle.name}' must be of its fragments, in their order.")
     return measurements
 
 
-def _pin(name: str, pin: tuple[int, int, int]) -> Pin:
+def _pin(name: str, pin: Pose | tuple[int, int, int]) -> Pose:
+    if isinstance(pin, Pose):
+        return pin
     try:
         row, col, turns = (operator.index(part) for part in pin)
     except (TypeError, ValueError):
-        raise bad_value("pins", "a solve", "id -> (row, col, turns)", {name: pin}) from None
-    return Pin(row, col, turns)
+        raise bad_value("pins", "a solve", "id -> (row, col, turns) or a pose", {name: pin}) from None
+    if not 0 <= turns < z4.ORDER:
+        raise bad_value("turns", f"the pin of fragment '{name}'", "0, 1, 2 or 3", turns)
+    return Pose.of_cell(row, col, turns)
 
 
 def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver: str, start: float) -> Solution:
     """Fixes the gauge by evidence and names every fragment's place; `start` is when the solve began."""
-    assert answer.grid is not None
-    placement = {}
-    for k, name in enumerate(puzzle.ids):
-        row, col = answer.grid.cell(int(answer.slots[k])) if answer.slots[k] >= 0 else (None, None)
-        confidence = None if answer.confidences is None else float(answer.confidences[k])
-        placement[name] = Placed(row, col, int(answer.turns[k]), confidence)
-    draft = Solution(answer.status, answer.reason, answer.grid, placement, puzzle=puzzle)
-    turns, chances, remark = _gauge(puzzle, request, answer, draft)
-    placed, grid = turn_placement(placement, answer.grid, turns)
-    gauge = Gauge(placed[puzzle.ids[0]].turns if len(puzzle) else 0, chances)
+    placement, pitch = answer.placed(puzzle)
+    draft = Solution(answer.status, answer.reason, answer.layout, placement, pitch=pitch, puzzle=puzzle)
+    remark = ""
+    if isinstance(answer.layout, Grid):
+        grid = answer.layout
+        possible = [request.grid is None or grid.turned(g) == request.grid for g in range(z4.ORDER)]
+        draft, remark = fix_gauge(puzzle, draft, request.measurements.unary_turns, possible, request.gauge_fixed)
     reason = " ".join(part for part in (answer.reason, request.measurements.note, remark) if part)
     seconds = time.perf_counter() - start
-    return Solution(answer.status, reason, grid, placed, gauge, solver, seconds, answer.energy, puzzle)
-
-
-def _gauge(
-    puzzle: Puzzle, request: SolveRequest, answer: Assignment, draft: Solution
-) -> tuple[int, tuple[float, float, float, float], str]:
-    """The further global turn to apply, the probabilities of the four afterwards, and a remark for whoever asked.
-
-    Turns that would break the asked grid are impossible; a pin or `upright` fixes the gauge outright.
-    """
-    if request.gauge_fixed:
-        return 0, (1.0, 0.0, 0.0, 0.0), ""
-    assert answer.grid is not None
-    possible = [request.grid is None or answer.grid.turned(g) == request.grid for g in range(z4.ORDER)]
-    placed = answer.slots >= 0
-    unary = request.measurements.unary_turns
-    log_odds, remark = votes(answer.turns[placed], None if unary is None else unary[placed]), ""
-    try:
-        seen = measure_picture(composed(puzzle, draft, layout_of(puzzle, draft)), load_unary(), len(puzzle))
-        log_odds = log_odds + anchor.shipped().log_p(seen)
-    except JigsyncError as error:
-        remark = f"Which side is up is not told by the assembled picture: {error}"
-    p = probabilities(log_odds, possible)
-    best = fix_by_evidence(p)
-    a, b, c, d = (float(p[(best + g) % z4.ORDER]) for g in range(z4.ORDER))
-    return best, (a, b, c, d), remark
+    return replace(draft, reason=reason, solver=solver, seconds=seconds, energy=answer.energy)

@@ -22,8 +22,9 @@ from jigsync.io.images import png_bytes, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
+from jigsync.solution import Solution
 from jigsync.solvers.base import Progress
-from jigsync.values.placement import Gauge, Solution
+from jigsync.values.gauge import Gauge
 from jigsync.web.jobs import Job
 from jigsync.web.models import ProjectModel, SolutionModel, Step
 from jigsync.web.project import project_bytes
@@ -236,7 +237,7 @@ def test_two_candidates_are_compared(open_page: Open, picture: Picture) -> None:
 
 def test_the_four_gauges(open_page: Open) -> None:
     page = open_page()
-    opened_solved(page, Gauge(0, (0.7, 0.05, 0.15, 0.1)))
+    opened_solved(page, Gauge.of_turns(0, (0.7, 0.05, 0.15, 0.1)))
     assert shares(page) == [70, 5, 15, 10]
     assert page.text_content("#gauge-text") == "How likely each way up is; the first is as shown."
     start = names(page)

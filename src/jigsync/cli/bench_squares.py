@@ -40,7 +40,7 @@ def bench_squares(
     from jigsync.cutting.squares import SquareOptions
     from jigsync.io.images import list_images
     from jigsync.studies.squares import run_squares
-    from jigsync.values.puzzle import Grid
+    from jigsync.values.layout import Grid
 
     options = SquareOptions(side, None if grid is None else Grid.parse(grid), erode, turns)
     files = list_images(pictures)[:limit]

@@ -49,7 +49,7 @@ def cut(
     from jigsync.io.cut_folder import OURS, save_cut
     from jigsync.io.files import check_output_folder, read_bytes
     from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
-    from jigsync.values.puzzle import Grid
+    from jigsync.values.layout import Grid
 
     options = CutOptions(
         grid=Grid.parse(grid),

@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from jigsync.score.cells import Scores
-    from jigsync.values.placement import Solution
+    from jigsync.solution import Solution
 
 BEFORE: Final = "before.png"
 AFTER: Final = "after.png"

@@ -137,7 +137,7 @@ def _wanted(
     from_images: bool,
 ) -> Wanted:
     from jigsync.evaluate.plan import Wanted
-    from jigsync.values.puzzle import Grid
+    from jigsync.values.layout import Grid
 
     listed = _listed(grids or ("3,5,10" if from_images else ""))
     names = () if severities is None or severities.strip() == "all" else _listed(severities)

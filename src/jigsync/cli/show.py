@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from jigsync.render.marks import Verdict
-    from jigsync.values.placement import Solution
+    from jigsync.solution import Solution
     from jigsync.values.puzzle import Puzzle
     from jigsync.values.truth import Truth
 
@@ -60,8 +60,8 @@ def show(
     from jigsync.io.solution_file import load_solution
     from jigsync.io.truth_file import load_truth
     from jigsync.render.sheet import contact_sheet
+    from jigsync.solution import Solution
     from jigsync.values.errors import OptionError, bad_value
-    from jigsync.values.placement import Solution
 
     if out is not None and out.suffix.lower() != ".png":
         raise bad_value("--out", "show", "a file whose name ends in .png", str(out))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from jigsync.solution import Solution
     from jigsync.values.measurements import Measurer
-    from jigsync.values.placement import Solution
 
 
 def solve(

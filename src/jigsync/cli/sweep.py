@@ -49,7 +49,7 @@ def sweep(
     from jigsync.io.files import write_json
     from jigsync.io.remote import place
     from jigsync.values.errors import OptionError
-    from jigsync.values.puzzle import Grid
+    from jigsync.values.layout import Grid
 
     names = tuple(SEVERITIES) if severities.strip() == "all" else _listed(severities)
     options = SweepOptions(tuple(Grid.parse(text) for text in _listed(grids)), names, per_image, cell, seed)

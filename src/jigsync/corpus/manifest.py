@@ -20,7 +20,7 @@ from jigsync.io.files import StrPath, read_jsonl, write_jsonl
 from jigsync.io.schema import Node
 from jigsync.io.shards import KEY
 from jigsync.values.errors import JigsyncError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 MANIFEST_FILE: Final = "manifest.jsonl"
 

@@ -27,7 +27,7 @@ from jigsync.io.remote import Place, Remote, place
 from jigsync.io.schema import Node
 from jigsync.io.seal import checksum
 from jigsync.values.errors import FormatError, InputError, JigsyncError, OptionError, bad_value
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 FORMAT: Final = "jigsync-sweep/1"
 SWEEP_FILE: Final = "sweep.json"

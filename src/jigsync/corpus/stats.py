@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from jigsync.io.files import StrPath, read_json, write_json
 from jigsync.io.schema import Node
 from jigsync.io.seal import check_seal, sealed
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.truth import Truth
 
 FORMAT: Final = "jigsync-shard-stats/1"

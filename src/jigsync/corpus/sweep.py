@@ -37,7 +37,8 @@ from jigsync.io.lease import only_writer
 from jigsync.io.remote import Place, Remote, only_here
 from jigsync.io.shards import Sample, write_shard
 from jigsync.values.errors import FormatError, ImageError, InputError, OptionError
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 log = logging.getLogger("jigsync.corpus")

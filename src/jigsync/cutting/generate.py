@@ -46,10 +46,11 @@ def cut_picture(
     digits = max(3, len(str(len(order) - 1)))
     ids = tuple(f"f{k:0{digits}d}" for k in range(len(order)))
     pixels = tuple(present(canvas, drawn.masks[s], options, drawn.seed, int(s), int(applied[s])) for s in order)
+    pitch = float(options.cell), float(options.cell)
     placement = {
-        fragment: Placed(*options.grid.cell(int(slot)), z4.inverse(int(applied[slot])))
+        fragment: Placed.at(*options.grid.cell(int(slot)), z4.inverse(int(applied[slot])), pitch=pitch)
         for fragment, slot in zip(ids, order, strict=True)
     }
     flags = {"redraws": drawn.redraws, "below_area_floor": not drawn.area_floor}
     puzzle = Puzzle(Fragments(ids, pixels), options.cell, options.container)
-    return puzzle, Truth(options.grid, placement, options.to_json(), int(seed), source_sha256, flags)
+    return puzzle, Truth(options.grid, placement, options.to_json(), int(seed), source_sha256, flags, pitch)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
 from jigsync.values.errors import OptionError, bad_value
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 REFERENCE_CELL: Final = 128
 """The cell, in pixels, that `shape` is stated for."""

@@ -16,8 +16,9 @@ from jigsync.cutting.options import CutOptions
 from jigsync.cutting.streams import Stage, stream
 from jigsync.values import z4
 from jigsync.values.errors import ImageError, bad_value
+from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed
-from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.puzzle import Fragments, Puzzle
 from jigsync.values.truth import Truth
 
 
@@ -75,8 +76,9 @@ def cut_squares(
     digits = max(3, len(str(count - 1)))
     ids = tuple(f"f{k:0{digits}d}" for k in range(count))
     pixels = tuple(z4.turn_pixels(fragments[s], int(applied[s])) for s in order)
+    pitch = float(side), float(side)
     placement = {
-        fragment: Placed(*grid.cell(int(s)), z4.inverse(int(applied[s])))
+        fragment: Placed.at(*grid.cell(int(s)), z4.inverse(int(applied[s])), pitch=pitch)
         for fragment, s in zip(ids, order, strict=True)
     }
-    return Puzzle(Fragments(ids, pixels), side, side), Truth(grid, placement, seed=seed)
+    return Puzzle(Fragments(ids, pixels), side, side), Truth(grid, placement, seed=seed, pitch=pitch)

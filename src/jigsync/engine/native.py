@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.engine.library import library
-from jigsync.solvers.energy import Ints, neighbour_slots
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 _GO_ON = ctypes.CFUNCTYPE(c_int, c_int64, c_double)
+
+Ints = NDArray[np.int64]
 
 
 class Branched(NamedTuple):
@@ -51,7 +52,7 @@ def branch_and_bound(
     dense = np.ascontiguousarray(dense, dtype=np.float32)
     border = np.zeros(4 * n, dtype=np.float32) if border is None else np.ascontiguousarray(border, dtype=np.float32)
     allowed = np.ascontiguousarray(allowed, dtype=np.uint8)
-    neighbours = np.ascontiguousarray(neighbour_slots(grid))
+    neighbours = np.ascontiguousarray(grid.neighbour_slots())
     fragments, turns = np.empty(grid.size, dtype=np.int32), np.empty(grid.size, dtype=np.int32)
     score, nodes = c_double(), c_int64()
     raised: list[BaseException] = []

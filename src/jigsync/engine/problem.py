@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from jigsync.engine.library import FUZZ_KINDS, TOP, Input, Plan, Report, library
 from jigsync.values import z4
 from jigsync.values.errors import JigsyncError, OptionError, bad_value
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 Poses = NDArray[np.int32]

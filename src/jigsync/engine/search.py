@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from jigsync.engine.library import Plan, Report
 from jigsync.engine.problem import CompiledProblem, Poses, poses_of
 from jigsync.values.errors import bad_value
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 Progress = Callable[[float, float], bool | None]

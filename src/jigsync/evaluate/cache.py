@@ -31,8 +31,8 @@ from jigsync.io.schema import Node
 from jigsync.io.seal import SEAL, check_seal, checksum, sealed
 from jigsync.io.solution_file import parse_solution, solution_json
 from jigsync.io.truth_file import parse_truth, truth_json
+from jigsync.solution import Solution
 from jigsync.values.errors import FormatError, InputError, OptionError, bad_value
-from jigsync.values.placement import Solution
 from jigsync.values.truth import Truth
 
 FORMAT: Final = "jigsync-prediction/1"

@@ -16,7 +16,7 @@ from jigsync.evaluate.spec import Spec
 from jigsync.evaluate.table import setting_order
 from jigsync.render.gallery import Panel, panels
 from jigsync.values.errors import JigsyncError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from jigsync.measure import registry as measurers
 from jigsync.score.kinds import kinds_of
 from jigsync.studies.result import Progress
 from jigsync.values.errors import InputError, OptionError, bad_value
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 LARGE: Final = 10
 """Grids of so many rows or cols get cells of SMALL_CELL pixels, so that a canvas of 640 pixels holds them."""

@@ -22,9 +22,9 @@ from jigsync.evaluate.cache import Cache, Config, Outcome, Prediction
 from jigsync.evaluate.fingerprint import meter_of, method_identity
 from jigsync.evaluate.spec import Method, Spec
 from jigsync.io.remote import Place, Remote, only_here
+from jigsync.solution import Solution
 from jigsync.values.errors import InputError, JigsyncError, MissingExtraError, OptionError
 from jigsync.values.measurements import Measurements
-from jigsync.values.placement import Solution
 from jigsync.values.puzzle import Puzzle
 
 WAIT: Final = 1.0
@@ -49,18 +49,6 @@ class Unit:
         stored = Cache(self.root)
         todo = [method for method in self.config.methods if not stored.has(self.spec, method, self.config)]
         return sorted(todo, key=lambda method: method.measurer)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A measurer that has measured already: what several solvers share."""
-
-    name: str
-    measurements: Measurements
-
-    def measure(self, puzzle: Puzzle) -> Measurements:
-        """The measurements."""
-        return self.measurements
 
 
 def predict(specs: Sequence[Spec], config: Config, root: Place, workers: Workers, report: Report) -> None:
@@ -136,28 +124,28 @@ def _solve_all(unit: Unit, puzzle: Puzzle, measurer: str, methods: Sequence[Meth
     """One measurement, every solver that goes by it."""
     start = time.perf_counter()
     try:
-        measured = Measured(measurer, meter_of(measurer, unit.config.weights).measure(puzzle))
+        measured = meter_of(measurer, unit.config.weights).measure(puzzle)
     except Exception as error:
         for method in methods:
             outcome, solution = _failed(puzzle, method, error)
             stored.write(unit.spec, method, unit.config, Prediction(solution, outcome, 0.0, 0.0, unit.threads))
         return
     measuring = time.perf_counter() - start
-    note = str(getattr(measured.measurements, "note", ""))
+    note = str(getattr(measured, "note", ""))
     for method in methods:
         outcome, solution, seconds = _solve(unit, puzzle, method, measured)
         answer = Prediction(solution, outcome, measuring + seconds, measuring, unit.threads, note)
         stored.write(unit.spec, method, unit.config, answer)
 
 
-def _solve(unit: Unit, puzzle: Puzzle, method: Method, measured: Measured) -> tuple[Outcome, Solution, float]:
+def _solve(unit: Unit, puzzle: Puzzle, method: Method, measured: Measurements) -> tuple[Outcome, Solution, float]:
     start = time.perf_counter()
     outcome: Outcome = "answered"
     try:
         solution = solve(
             puzzle,
             method.solver,
-            measurer=measured,
+            measurements=measured,
             grid=unit.spec.grid if unit.config.known_grid else None,
             upright=unit.spec.upright,
             time_limit=unit.config.time_limit,

@@ -18,7 +18,7 @@ from jigsync.evaluate.table import ALL_KINDS, Line
 from jigsync.io.files import write_bytes
 from jigsync.render.gallery import Panel, gallery
 from jigsync.score.intervals import Interval
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 REPORT_FILE: Final = "report.html"
 GALLERY_FILE: Final = "gallery.jpg"

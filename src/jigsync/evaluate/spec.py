@@ -20,7 +20,8 @@ from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
 from jigsync.io.schema import Node, named
 from jigsync.measure import registry as measurers
 from jigsync.values.errors import ImageError
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")

@@ -20,7 +20,7 @@ from jigsync.evaluate.scores import Scored
 from jigsync.evaluate.spec import Method
 from jigsync.score.cells import GAUGES, MEASURES, GaugeName
 from jigsync.score.intervals import Interval, bootstrap_mean, paired_difference, wilson
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 ALL_KINDS: Final = "all"
 _SHARES: Final = ("PA", "PA+rot")

@@ -22,8 +22,9 @@ from jigsync.io.files import StrPath, reason_of
 from jigsync.io.images import MAX_PIXELS
 from jigsync.io.puzzle_folder import premultiply
 from jigsync.values.errors import FormatError, InputError, MissingExtraError, bad_value
+from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed
-from jigsync.values.puzzle import Fragments, Grid, Puzzle
+from jigsync.values.puzzle import Fragments, Puzzle
 from jigsync.values.truth import Truth
 
 Split = Literal["train", "val", "test"]
@@ -80,7 +81,7 @@ class GapSplit:
             )
         ids = tuple(f"f{k:03d}" for k in range(len(slots)))
         fragments = Fragments(ids, tuple(premultiply(np.array(p)) for p in pixels))
-        placement = {name: Placed(*self.grid.cell(slot), turns=0) for name, slot in zip(ids, slots, strict=True)}
+        placement = {name: Placed.at(*self.grid.cell(slot), turns=0) for name, slot in zip(ids, slots, strict=True)}
         dataset = f"GAP-{self.grid.rows}"
         truth = Truth(self.grid, placement, {"dataset": dataset, "split": self.split, "index": index})
         return Puzzle(fragments, CELL, CELL, f"{dataset}-{self.split}-{index:05d}"), truth

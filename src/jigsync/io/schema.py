@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jigsync.values.errors import FormatError, JigsyncError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 FRAGMENT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What an id may be: it is a file name on every system, and never a path."""
@@ -91,6 +91,13 @@ class Node:
         found = self.key("format")
         if found.value != expected:
             raise found.refuse(repr(expected))
+
+    def one_of_formats(self, *expected: str) -> str:
+        """The file's own name of its format, one of several."""
+        found = self.key("format")
+        if found.value not in expected:
+            raise found.refuse(" or ".join(repr(name) for name in expected))
+        return found.text()
 
     def grid(self) -> Grid:
         """[rows, cols]."""

@@ -1,28 +1,48 @@
 """solution.json: a solver's answer.
 
-    {"format": "jigsync-solution/1", "status": "ok|partial|failed", "reason": text, "grid": [rows, cols] or null,
-     "gauge": {"turns", "confidence", "probabilities": [p0, p1, p2, p3]},
-     "fragments": {id: {"row", "col", "turns", "confidence"}}, "solver": text, "seconds": number}
+    {"format": "jigsync-solution/2", "status": "ok|partial|failed", "reason": text,
+     "layout": "grid|free", and for a grid "grid": [rows, cols], "pitch": [height, width] of a cell in pixels,
+     "gauge": {"confidence", "angles": [degrees], "probabilities": [as many], and for a grid "turns"},
+     "fragments": {id: {"angle", "x", "y", "confidence", "component", and for a grid "row", "col", "turns"}},
+     "solver": text, "seconds": number}
 
-An unplaced fragment has null row and col; a fragment's confidence may be null. "probabilities" may be left out by
-other tools: the other three turns then share 1 - confidence.
+`placement_json` says what a place is. A fragment's confidence may be null; fragments of different components do not
+claim to be placed towards each other. Angles of the gauge are further turns of the whole, the first one 0.
+
+Format 1 is read, and written where a grid's poses are known in cells only: "grid" is null where nothing is placed, and
+"probabilities" may be left out: the other three turns then share 1 - confidence.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from typing import Any, Final, cast
+from dataclasses import replace
+from typing import Any, Final, cast, get_args
 
 from jigsync.io.files import StrPath, read_json, write_json
+from jigsync.io.placement_json import (
+    MAX_COMPONENT,
+    fragments,
+    layout_json,
+    parse_all,
+    parse_cell,
+    parse_layout,
+    parse_pitch,
+    pose_json,
+)
 from jigsync.io.schema import Node, named
+from jigsync.solution import Solution
 from jigsync.values import z4
-from jigsync.values.placement import Gauge, Placed, Solution, Status
-from jigsync.values.puzzle import Grid
+from jigsync.values.gauge import QUARTERS, Gauge
+from jigsync.values.layout import FREE, Grid
+from jigsync.values.placement import Placed, Status
 
-FORMAT: Final = "jigsync-solution/1"
-STATUSES: Final = ("ok", "partial", "failed")
+FORMAT: Final = "jigsync-solution/2"
+OLD_FORMAT: Final = "jigsync-solution/1"
 MAX_SECONDS: Final = 1e12
+MAX_ANGLES: Final = 3600
+"""Most angles of a gauge: a tenth of a degree apart."""
 
 
 def save_solution(path: StrPath, solution: Solution) -> None:
@@ -32,11 +52,42 @@ def save_solution(path: StrPath, solution: Solution) -> None:
 
 def solution_json(solution: Solution) -> dict[str, Any]:
     """The value of solution.json."""
+    if solution.grid is not None and solution.pitch is None:
+        return _old_json(solution)
+    gauge: dict[str, Any] = {
+        "confidence": solution.gauge.confidence,
+        "angles": [round(math.degrees(angle), 9) for angle in solution.gauge.angles],
+        "probabilities": list(solution.gauge.probabilities),
+    }
+    if solution.grid is not None:
+        gauge["turns"] = solution.gauge.turns
     return {
         "format": FORMAT,
         "status": solution.status,
         "reason": solution.reason,
-        "grid": None if solution.grid is None else list(solution.grid.shape),
+        **layout_json(solution.layout, solution.pitch),
+        "gauge": gauge,
+        "fragments": {
+            name: {
+                **pose_json(placed, solution.layout),
+                "confidence": placed.confidence,
+                "component": None if placed.pose is None else placed.component,
+            }
+            for name, placed in solution.placement.items()
+        },
+        "solver": solution.solver,
+        "seconds": solution.seconds,
+    }
+
+
+def _old_json(solution: Solution) -> dict[str, Any]:
+    """Format 1, for a grid whose cells have no size."""
+    assert solution.grid is not None
+    return {
+        "format": OLD_FORMAT,
+        "status": solution.status,
+        "reason": solution.reason,
+        "grid": list(solution.grid.shape),
         "gauge": {
             "turns": solution.gauge.turns,
             "confidence": solution.gauge.confidence,
@@ -57,50 +108,63 @@ def load_solution(path: StrPath) -> Solution:
 
 
 def parse_solution(root: Node) -> Solution:
-    """The solution of a parsed solution.json."""
-    root.format(FORMAT)
+    """The solution of a parsed solution.json, of either format."""
+    old = root.one_of_formats(FORMAT, OLD_FORMAT) == OLD_FORMAT
     status = root.key("status")
-    if status.value not in STATUSES:
+    if status.value not in get_args(Status):
         raise status.refuse("'ok', 'partial' or 'failed'")
-    grid_node = root.key("grid").optional()
-    grid = None if grid_node is None else grid_node.grid()
-    placement = {}
-    for name, node in root.key("fragments").items():
-        Node(name, root.file, "fragments").fragment_id()
-        placement[name] = _placed(node, grid)
+    head = cast(Status, status.text()), root.key("reason").text()
+    tail = root.key("solver").text(), root.key("seconds").number(0.0, MAX_SECONDS)
+    if old:
+        node = root.key("grid").optional()
+        grid = None if node is None else node.grid()
+        placement = {name: _sure(parse_cell(entry, grid), entry) for name, entry in fragments(root).items()}
+        gauge = _old_gauge(root.key("gauge"))
+        with named(root.file):
+            return Solution(*head, FREE if grid is None else grid, placement, gauge, *tail)
+    layout = parse_layout(root)
+    placement = {
+        name: _component(_sure(placed, entry), entry) for name, (placed, entry) in parse_all(root, layout).items()
+    }
+    gauge = _gauge(root.key("gauge"), isinstance(layout, Grid))
     with named(root.file):
-        return Solution(
-            cast(Status, status.text()),
-            root.key("reason").text(),
-            grid,
-            placement,
-            _gauge(root.key("gauge")),
-            root.key("solver").text(),
-            root.key("seconds").number(0.0, MAX_SECONDS),
-        )
+        return Solution(*head, layout, placement, gauge, *tail, pitch=parse_pitch(root, layout, placement))
 
 
-def _placed(node: Node, grid: Grid | None) -> Placed:
-    row, col = node.key("row").optional(), node.key("col").optional()
-    turns = node.key("turns").integer(0, z4.ORDER - 1)
+def _sure(placed: Placed, node: Node) -> Placed:
     sure = node.key("confidence").optional()
-    confidence = None if sure is None else sure.number(0.0, 1.0)
-    if row is None and col is None:
-        return Placed(None, None, turns, confidence)
-    if row is None or col is None:
-        raise node.refuse("a fragment whose row and col are both numbers or both null")
-    if grid is None:
-        raise node.refuse("unplaced (row and col null), as the solution names no grid")
-    return Placed(row.integer(0, grid.rows - 1), col.integer(0, grid.cols - 1), turns, confidence)
+    return placed if sure is None else replace(placed, confidence=sure.number(0.0, 1.0))
 
 
-def _gauge(node: Node) -> Gauge:
+def _component(placed: Placed, node: Node) -> Placed:
+    number = node.key("component").optional() if node.has("component") else None
+    return placed if number is None else replace(placed, component=number.integer(0, MAX_COMPONENT))
+
+
+def _gauge(node: Node, grid: bool) -> Gauge:
+    confidence, listed, turned = (node.key(key) for key in ("confidence", "probabilities", "angles"))
+    p = tuple(entry.number(0.0, 1.0) for entry in listed.entries())
+    angles = tuple(math.radians(entry.number(-360.0, 360.0)) for entry in turned.entries())
+    if not 1 <= len(p) <= MAX_ANGLES or len(p) != len(angles):
+        raise listed.refuse(f"as many probabilities as there are angles, 1 to {MAX_ANGLES}")
+    if not math.isclose(sum(p), 1.0, abs_tol=1e-6) or not math.isclose(p[0], confidence.number(0.0, 1.0), abs_tol=1e-6):
+        raise listed.refuse("probabilities that sum to 1, the first one equal to the confidence")
+    turns = node.key("turns").integer(0, z4.ORDER - 1) if grid and node.has("turns") else None
+    quarters = len(angles) == z4.ORDER and all(
+        math.isclose(a, b, abs_tol=1e-9) for a, b in zip(angles, QUARTERS, strict=True)
+    )
+    if grid and not quarters:
+        raise turned.refuse("the four quarter turns 0, 90, -180, -90, as the layout is a grid")
+    return Gauge(QUARTERS if quarters else angles, p, turns)
+
+
+def _old_gauge(node: Node) -> Gauge:
     turns, confidence = node.key("turns").integer(0, z4.ORDER - 1), node.key("confidence").number(0.0, 1.0)
     if not node.has("probabilities"):
         rest = (1.0 - confidence) / 3.0
-        return Gauge(turns, (confidence, rest, rest, rest))
+        return Gauge.of_turns(turns, (confidence, rest, rest, rest))
     listed = node.key("probabilities")
-    p0, p1, p2, p3 = (entry.number(0.0, 1.0) for entry in listed.entries(z4.ORDER))
-    if not math.isclose(p0 + p1 + p2 + p3, 1.0, abs_tol=1e-6) or not math.isclose(p0, confidence, abs_tol=1e-6):
+    p = [entry.number(0.0, 1.0) for entry in listed.entries(z4.ORDER)]
+    if not math.isclose(sum(p), 1.0, abs_tol=1e-6) or not math.isclose(p[0], confidence, abs_tol=1e-6):
         raise listed.refuse("four probabilities that sum to 1, the first one equal to the confidence")
-    return Gauge(turns, (p0, p1, p2, p3))
+    return Gauge.of_turns(turns, p)

@@ -21,7 +21,8 @@ from jigsync.learn.matcher import Batch, Matcher, MatcherOptions, side_logits, s
 from jigsync.learn.matcher_data import MatcherData, augmented, sample_of
 from jigsync.learn.mixture import MIXTURE, Kind, Pictures
 from jigsync.measure.strips import prepared
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {

@@ -19,7 +19,8 @@ from jigsync.cutting.seeds import derive_seed
 from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.io.images import list_images, read_rgb
 from jigsync.values.errors import InputError, bad_value
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 Range = tuple[float, float]

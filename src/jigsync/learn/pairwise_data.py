@@ -17,7 +17,8 @@ from jigsync.learn.mixture import MIXTURE, Pictures, draw_kind, draw_picture
 from jigsync.measure.pairwise import features_of
 from jigsync.measure.unary import UnaryModel, load_unary
 from jigsync.score.true_relations import relations_of
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 SIDES: Final = (3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 6, 8, 10)

@@ -21,7 +21,7 @@ from jigsync.learn.pairwise import PairBatch, Pairwise, PairwiseOptions
 from jigsync.learn.pairwise_data import PairwiseData, sample_of
 from jigsync.measure.unary import load_unary, weights_sha256
 from jigsync.values import vocabulary as v
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 VALIDATION: Final[Mapping[str, tuple[int, CutOptions]]] = {
     "3x3": (40, CutOptions(Grid(3, 3), 64, SEVERITIES["medium"])),

@@ -21,7 +21,7 @@ from jigsync.learn.reach import Reach, ReachOptions
 from jigsync.learn.reach_data import ReachData, sample_of
 from jigsync.measure.learned import Models
 from jigsync.measure.reach import apart
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 VALIDATION: Final[Mapping[str, tuple[int, CutOptions | SquareOptions]]] = {
     "5x5": (30, CutOptions(Grid(5, 5), 64, SEVERITIES["eroded"])),

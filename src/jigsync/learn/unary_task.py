@@ -23,7 +23,7 @@ from jigsync.learn.unary import Unary, UnaryBatch
 from jigsync.learn.unary_data import UnaryData, augmented
 from jigsync.measure.views import fragment_views, picture_views, prepared
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 VALIDATION: Final[Mapping[str, CutOptions]] = {
     "3x3": CutOptions(Grid(3, 3), 128, SEVERITIES["medium"]),

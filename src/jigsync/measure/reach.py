@@ -25,7 +25,7 @@ from scipy.special import log_softmax
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-reach/1"

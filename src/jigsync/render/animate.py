@@ -24,7 +24,7 @@ from jigsync.render.layout import GAP, layout_of
 from jigsync.render.style import over_paper
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
-from jigsync.values.placement import Solution
+from jigsync.values.placement import Assembly
 from jigsync.values.puzzle import Pixels, Puzzle
 
 WIDTH: Final = 720
@@ -71,7 +71,7 @@ class _Actor:
     delay: float
 
 
-def frames(puzzle: Puzzle, solution: Solution, width: int = WIDTH) -> Iterator[Frame]:
+def frames(puzzle: Puzzle, solution: Assembly, width: int = WIDTH) -> Iterator[Frame]:
     """The moving picture, from the fragments as presented to the assembled picture.
 
     Args:
@@ -120,7 +120,7 @@ class _Stage:
     close: float
 
 
-def _stage(puzzle: Puzzle, solution: Solution, width: int) -> tuple[_Stage, list[_Actor]]:
+def _stage(puzzle: Puzzle, solution: Assembly, width: int) -> tuple[_Stage, list[_Actor]]:
     """The stage, and every fragment with its way.
 
     The fragments as presented fill the stage in rows, as on a contact sheet; at the end the assembled picture does.

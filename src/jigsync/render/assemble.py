@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from jigsync.render.layout import Layout, drawn_fragments, layout_of
-from jigsync.values.placement import Solution
+from jigsync.values.placement import Assembly
 from jigsync.values.puzzle import Pixels, Puzzle
 
 _ROWS_AT_ONCE: Final = 256  # straight colours are made in bands, so that the canvas is the only large array
 
 
-def assemble(puzzle: Puzzle, solution: Solution, gaps: bool = False) -> Image.Image:
+def assemble(puzzle: Puzzle, solution: Assembly, gaps: bool = False) -> Image.Image:
     """The assembled picture as an RGBA image with straight (not premultiplied) colours.
 
     Args:
@@ -35,14 +35,14 @@ def assemble(puzzle: Puzzle, solution: Solution, gaps: bool = False) -> Image.Im
     return assemble_in(puzzle, solution, layout_of(puzzle, solution, gaps=gaps))
 
 
-def assemble_in(puzzle: Puzzle, solution: Solution, layout: Layout) -> Image.Image:
+def assemble_in(puzzle: Puzzle, solution: Assembly, layout: Layout) -> Image.Image:
     """`assemble` in a layout that is known already."""
     canvas = composed(puzzle, solution, layout)
     unpremultiply(canvas)
     return Image.fromarray(canvas)
 
 
-def composed(puzzle: Puzzle, solution: Solution, layout: Layout) -> Pixels:
+def composed(puzzle: Puzzle, solution: Assembly, layout: Layout) -> Pixels:
     """The assembled picture, colour times alpha. Shapes: -> (H, W, 4) uint8."""
     canvas = np.zeros((*layout.size, 4), dtype=np.uint8)
     for drawn in drawn_fragments(puzzle, solution, layout):

@@ -11,7 +11,7 @@ from jigsync.render.layout import layout_of
 from jigsync.render.marks import legend_strip, mark, verdicts
 from jigsync.render.sheet import contact_sheet
 from jigsync.render.style import FAINT, INK, PAPER, write
-from jigsync.values.placement import Solution
+from jigsync.values.placement import Assembly
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
@@ -21,7 +21,7 @@ HEIGHT: Final = 640
 
 def compare(
     puzzle: Puzzle,
-    solution: Solution,
+    solution: Assembly,
     truth: Truth | None = None,
     titles: tuple[str, str] = ("As presented", "Assembled"),
 ) -> Image.Image:

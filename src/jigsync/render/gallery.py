@@ -21,8 +21,8 @@ from jigsync.render.layout import Layout, layout_of
 from jigsync.render.marks import mark, verdicts
 from jigsync.render.sheet import contact_sheet
 from jigsync.render.style import FAINT, INK, PAPER, fit_text, text_size, write
+from jigsync.solution import Solution
 from jigsync.values import z4
-from jigsync.values.placement import Solution
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 

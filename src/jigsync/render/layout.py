@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from jigsync.values import z4
 from jigsync.values.errors import InputError
-from jigsync.values.placement import Placed, Solution
-from jigsync.values.puzzle import Grid, Pixels, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Assembly, Placed, cell_pitch
+from jigsync.values.puzzle import Pixels, Puzzle
 
 MAX_PIXELS: Final = 100_000_000
 """Largest canvas, in pixels; 400 MB of RGBA."""
@@ -84,7 +85,7 @@ class Drawn:
         return slice(self.top, self.top + height), slice(self.left, self.left + width)
 
 
-def layout_of(puzzle: Puzzle, solution: Solution, *, gaps: bool = False, at_least: int = 1) -> Layout:
+def layout_of(puzzle: Puzzle, solution: Assembly, *, gaps: bool = False, at_least: int = 1) -> Layout:
     """The layout of a solution.
 
     Args:
@@ -94,7 +95,7 @@ def layout_of(puzzle: Puzzle, solution: Solution, *, gaps: bool = False, at_leas
     Raises:
         InputError: the solution failed, or places a fragment that the puzzle does not have.
     """
-    if solution.grid is None:
+    if solution.status == "failed":
         why = f" ({solution.reason.rstrip('.')})" if solution.reason else ""
         raise InputError(f"The solution failed{why}: there is no picture to assemble.")
     known = set(puzzle.ids)
@@ -104,32 +105,17 @@ def layout_of(puzzle: Puzzle, solution: Solution, *, gaps: bool = False, at_leas
                 f"The fragment '{name}' is placed but is not in the puzzle '{puzzle.name}':"
                 " the two must be of the same puzzle."
             )
-    pitch = _pitch(puzzle, solution)
+    grid = solution.layout
+    if not isinstance(grid, Grid):
+        raise InputError("The solution has no grid: its fragments lie freely.")
+    pitch = cell_pitch(puzzle, solution.placement)
     gap = (round(pitch[0] * GAP), round(pitch[1] * GAP)) if gaps else (0, 0)
-    height, width = Layout(solution.grid, pitch, gap).full_size
+    height, width = Layout(grid, pitch, gap).full_size
     shrink = max(1, int(np.ceil(np.sqrt(height * width / MAX_PIXELS))))
-    return Layout(solution.grid, pitch, gap, shrink, max(1, round(at_least / max(height, width))))
+    return Layout(grid, pitch, gap, shrink, max(1, round(at_least / max(height, width))))
 
 
-def _pitch(puzzle: Puzzle, solution: Solution) -> tuple[int, int]:
-    """(height, width) of a cell: the puzzle's hint, or else estimated from the fragments.
-
-    Rectangles that fill their pixels: the median upright height and width. Any other shapes: a square of the mean
-    fragment's area, which is the cell exactly where fragments tile the picture.
-    """
-    if puzzle.cell is not None:
-        return puzzle.cell, puzzle.cell
-    if all(pixels[..., 3].min() == 255 for pixels in puzzle.fragments.pixels):
-        turns = [placed.turns if (placed := solution.placement.get(name)) else 0 for name in puzzle.ids]
-        sizes = [z4.turned_shape(pixels.shape[:2], k) for pixels, k in zip(puzzle.fragments.pixels, turns, strict=True)]
-        height, width = (max(1, round(float(side))) for side in np.median(sizes, axis=0))
-        return height, width
-    area = sum(float(pixels[..., 3].sum(dtype=np.int64)) for pixels in puzzle.fragments.pixels) / 255 / len(puzzle)
-    side = max(1, round(float(np.sqrt(area))))
-    return side, side
-
-
-def drawn_fragments(puzzle: Puzzle, solution: Solution, layout: Layout) -> Iterator[Drawn]:
+def drawn_fragments(puzzle: Puzzle, solution: Assembly, layout: Layout) -> Iterator[Drawn]:
     """The placed fragments in the puzzle's order, which no gauge changes; those outside the canvas are left out."""
     for name, stored in zip(puzzle.ids, puzzle.fragments.pixels, strict=True):
         placed = solution.placement.get(name)

@@ -19,7 +19,7 @@ from PIL import Image
 
 from jigsync.render.layout import Layout, drawn_fragments
 from jigsync.render.style import AMBER, BLACK, BLUE, INK, PAPER, RED, RGB, WHITE, text_size, write
-from jigsync.values.placement import Solution
+from jigsync.values.placement import Assembly
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
@@ -29,7 +29,7 @@ TINT: Final = 0.65
 """Opacity of the tint over a fragment of confidence 0."""
 
 
-def verdicts(solution: Solution, truth: Truth) -> dict[str, Verdict]:
+def verdicts(solution: Assembly, truth: Truth) -> dict[str, Verdict]:
     """Every fragment of the truth: "right", wrong "turn" in its slot, wrong "slot", or "unplaced"."""
     out: dict[str, Verdict] = {}
     for name, home in truth.placement.items():
@@ -77,7 +77,7 @@ class _Pen:
 def mark(
     picture: Image.Image,
     puzzle: Puzzle,
-    solution: Solution,
+    solution: Assembly,
     layout: Layout,
     wrong: Mapping[str, Verdict] | None = None,
     confidence: bool = False,

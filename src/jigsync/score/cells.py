@@ -23,9 +23,9 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jigsync.solution import Solution
 from jigsync.values import z4
 from jigsync.values.errors import InputError, OptionError, bad_value
-from jigsync.values.placement import Solution
 from jigsync.values.truth import Truth
 
 MEASURES: Final = ("PA", "AA", "SRA", "rotation", "AA+rot", "PA+rot")

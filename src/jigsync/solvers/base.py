@@ -18,26 +18,25 @@ import importlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.solvers.energy import placement_energy
-from jigsync.values import z4
 from jigsync.values.errors import OptionError, bad_value
-from jigsync.values.placement import Status
-from jigsync.values.puzzle import Grid
-
-if TYPE_CHECKING:
-    from jigsync.values.measurements import Measurements
+from jigsync.values.layout import FREE, Free, Grid, Layout
+from jigsync.values.measurements import Measurements
+from jigsync.values.placement import Pitch, Placed, Status, cell_pitch
+from jigsync.values.pose import Pose
+from jigsync.values.puzzle import Puzzle
 
 __all__ = [
     "Assignment",
     "Budget",
     "Found",
-    "Pin",
     "Pins",
+    "Poses",
     "Progress",
     "SolveRequest",
     "Solver",
@@ -50,14 +49,6 @@ __all__ = [
 ]
 
 Ints = NDArray[np.int64]
-
-
-class Pin(NamedTuple):
-    """A hard constraint: this fragment is at (row, col) with these turns."""
-
-    row: int
-    col: int
-    turns: int
 
 
 class Progress(NamedTuple):
@@ -77,8 +68,9 @@ class SolveRequest:
     Attributes:
         ids: fragment ids; index i of every array below is the fragment ids[i].
         measurements: pair measurements; solvers that only need direct neighbours ask `measurements.sides()`.
-        grid: rows x cols of the answer; None when unknown: every factorization is tried, the energy decides.
-        pins: id -> Pin, hard constraints in the answer's frame.
+        layout: what the answer must fit: rows x cols; None for a grid that is unknown, where every factorization is
+            tried and the energy decides; or free.
+        pins: id -> canvas_from_frag, hard constraints in the answer's frame; `Pose.of_cell` where the layout is a grid.
         excluded: ids that do not belong to the picture; they stay unplaced.
         upright: all turns are known to be 0.
         time_limit: seconds; None for none.
@@ -87,8 +79,8 @@ class SolveRequest:
 
     ids: tuple[str, ...]
     measurements: Measurements
-    grid: Grid | None = None
-    pins: Mapping[str, Pin] = field(default_factory=dict)
+    layout: Layout | None = None
+    pins: Mapping[str, Pose] = field(default_factory=dict)
     excluded: frozenset[str] = frozenset()
     upright: bool = False
     time_limit: float | None = None
@@ -110,22 +102,32 @@ class SolveRequest:
                 raise OptionError(f"The pinned fragment '{name}' is not in the puzzle.")
             if name in self.excluded:
                 raise OptionError(f"The fragment '{name}' is both pinned and excluded.")
-            if min(pin.row, pin.col) < 0 or (self.grid is not None and not self.grid.contains(pin.row, pin.col)):
-                where = "the grid" if self.grid is None else f"the {self.grid} grid"
-                raise OptionError(f"The pin of fragment '{name}' is at cell ({pin.row}, {pin.col}), outside {where}.")
-            if not 0 <= pin.turns < z4.ORDER:
-                raise bad_value("turns", f"the pin of fragment '{name}'", "0, 1, 2 or 3", pin.turns)
             if self.upright and pin.turns != 0:
-                raise OptionError(f"The pin of fragment '{name}' has {pin.turns} turns in a puzzle said to be upright.")
-            other = cells.setdefault((pin.row, pin.col), name)
+                turned = f"{pin.degrees:g} degrees" if pin.turns is None else f"{pin.turns} turns"
+                raise OptionError(f"The pin of fragment '{name}' has {turned} in a puzzle said to be upright.")
+            if isinstance(self.layout, Free):
+                continue
+            row, col, _ = cell = _pinned_cell(name, pin)
+            if min(row, col) < 0 or (self.grid is not None and not self.grid.contains(row, col)):
+                where = "the grid" if self.grid is None else f"the {self.grid} grid"
+                raise OptionError(f"The pin of fragment '{name}' is at cell ({row}, {col}), outside {where}.")
+            other = cells.setdefault(cell[:2], name)
             if other != name:
-                raise OptionError(
-                    f"The fragments '{other}' and '{name}' are both pinned to cell ({pin.row}, {pin.col})."
-                )
+                raise OptionError(f"The fragments '{other}' and '{name}' are both pinned to cell ({row}, {col}).")
         if self.time_limit is not None and not self.time_limit > 0:
             raise bad_value("time_limit", "a solve", "a number of seconds above 0", self.time_limit)
         if self.threads < 1:
             raise bad_value("threads", "a solve", "an integer of at least 1", self.threads)
+
+    @property
+    def grid(self) -> Grid | None:
+        """The grid of the answer, where it is known."""
+        return self.layout if isinstance(self.layout, Grid) else None
+
+    @property
+    def pinned_cells(self) -> dict[str, tuple[int, int, int]]:
+        """id -> (row, col, turns) of every pin; OptionError for a pose that is no cell."""
+        return {name: _pinned_cell(name, pin) for name, pin in self.pins.items()}
 
     @property
     def belonging(self) -> Ints:
@@ -143,7 +145,8 @@ class SolveRequest:
         `both_ways`: rows x cols and cols x rows are different answers although the gauge is not given.
         """
         candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways)
-        fitting = [grid for grid in candidates if all(grid.contains(pin.row, pin.col) for pin in self.pins.values())]
+        cells = [cell[:2] for cell in self.pinned_cells.values()]
+        fitting = [grid for grid in candidates if all(grid.contains(*cell) for cell in cells)]
         if not fitting:
             tried = ", ".join(str(grid) for grid in candidates) or "none"
             raise OptionError(f"No grid holds all the pinned cells; the grids of {len(self.ids)} fragments: {tried}.")
@@ -152,25 +155,51 @@ class SolveRequest:
     def pinned(self, grid: Grid) -> dict[int, tuple[int, int]]:
         """Fragment index -> (slot in this grid, turns) of every pin."""
         index = {name: i for i, name in enumerate(self.ids)}
-        return {index[name]: (grid.slot(pin.row, pin.col), pin.turns) for name, pin in self.pins.items()}
+        return {index[name]: (grid.slot(row, col), turns) for name, (row, col, turns) in self.pinned_cells.items()}
+
+
+def _pinned_cell(name: str, pin: Pose) -> tuple[int, int, int]:
+    """(row, col, turns) of a pin in a grid."""
+    x, y = pin.xy
+    if pin.turns is None or not x.is_integer() or not y.is_integer():
+        raise OptionError(
+            f"The pin of fragment '{name}' is at {pin.degrees:g} degrees and ({x:g}, {y:g}): a grid takes cells only."
+        )
+    return int(y), int(x), pin.turns
+
+
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """Free poses of N fragments, as arrays.
+
+    Attributes:
+        angle: (N,) radians.
+        xy: (N, 2) px.
+        component: (N,) int64, -1 when unplaced; towards another component nothing is claimed.
+    """
+
+    angle: NDArray[np.float64]
+    xy: NDArray[np.float64]
+    component: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """What a solver returns.
+    """What a solver returns: slots and turns in a grid, or free poses.
 
     Attributes:
-        grid: the grid the slots belong to; None when nothing could be placed.
-        slots: (N,) int64, slot = row * cols + col, -1 when unplaced.
+        layout: the grid the slots belong to, or free.
+        slots: (N,) int64, slot = row * cols + col, -1 when unplaced; all -1 where the layout is free.
         turns: (N,) int64 in 0..3; 0 for an unplaced fragment.
         energy: of this placement under the solver's own scores; None when it has none.
         confidences: (N,) float64 in [0, 1], or None when the solver has no opinion.
-        status, reason: as in `jigsync.values.placement.Solution`.
+        status, reason: as in `jigsync.solution.Solution`; the status alone says whether it failed.
         note: one sentence about how the answer was reached (proof, time limit, restarts), or "".
         proven: True only when the solver proved that no placement has a lower energy.
+        poses: where the layout is free.
     """
 
-    grid: Grid | None
+    layout: Layout
     slots: Ints
     turns: Ints
     energy: float | None = None
@@ -179,14 +208,52 @@ class Assignment:
     reason: str = ""
     note: str = ""
     proven: bool = False
+    poses: Poses | None = None
 
     def __bool__(self) -> bool:
         return self.status != "failed"
 
+    @property
+    def grid(self) -> Grid:
+        """The grid the slots belong to; OptionError where there is none."""
+        if not isinstance(self.layout, Grid):
+            raise OptionError("This answer has no grid.")
+        return self.layout
+
+    def placed(self, puzzle: Puzzle) -> tuple[dict[str, Placed], Pitch | None]:
+        """id -> Placed, in pixels, and the pitch of a grid's cells."""
+        sure = [None] * len(puzzle) if self.confidences is None else [float(c) for c in self.confidences]
+        if self.poses is not None:
+            components = self.poses.component.tolist()
+            poses = zip(self.poses.angle.tolist(), self.poses.xy.tolist(), strict=True)
+            return {
+                name: Placed.nowhere(c) if part < 0 else Placed(Pose(angle, (xy[0], xy[1])), None, c, part)
+                for name, c, part, (angle, xy) in zip(puzzle.ids, sure, components, poses, strict=True)
+            }, None
+
+        def at(pitch: Pitch | None) -> dict[str, Placed]:
+            return {
+                name: Placed.nowhere(c) if slot < 0 else Placed.at(*self.grid.cell(slot), turns, c, pitch=pitch)
+                for name, c, slot, turns in zip(puzzle.ids, sure, self.slots.tolist(), self.turns.tolist(), strict=True)
+            }
+
+        pitch = cell_pitch(puzzle, at(None))
+        return at(pitch), pitch
+
     @classmethod
     def failure(cls, n: int, reason: str) -> Assignment:
         """Nothing placed, and why."""
-        return cls(None, np.full(n, -1, np.int64), np.zeros(n, np.int64), status="failed", reason=reason)
+        return cls(FREE, np.full(n, -1, np.int64), np.zeros(n, np.int64), status="failed", reason=reason)
+
+    @classmethod
+    def free(
+        cls, poses: Poses, confidences: NDArray[np.float64] | None, energy: float | None, *, reason: str = ""
+    ) -> Assignment:
+        """Free poses; "partial" when a reason is given."""
+        n = len(poses.angle)
+        nowhere = np.full(n, -1, np.int64)
+        status: Status = "partial" if reason else "ok"
+        return cls(FREE, nowhere, np.zeros(n, np.int64), energy, confidences, status, reason, poses=poses)
 
     @classmethod
     def of(

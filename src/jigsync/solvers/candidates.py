@@ -17,9 +17,9 @@ import numpy as np
 from jigsync.solvers.energy import border_scores, score_pairs
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
 from jigsync.values.placement import Placed
-from jigsync.values.puzzle import Grid
 from jigsync.values.sides import side_at
 
 

@@ -29,7 +29,7 @@ from scipy.optimize import minimize
 from jigsync.solvers.energy import Ints, score_pairs, touching_sides
 from jigsync.solvers.table import SideTable
 from jigsync.values.errors import FormatError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 Floats = NDArray[np.float64]

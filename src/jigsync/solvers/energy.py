@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 Ints = NDArray[np.int64]
@@ -86,14 +86,3 @@ def placement_energy(scores: SideScores, grid: Grid, slots: Ints, turns: Ints) -
     s, t = touching_sides(grid, slots, turns)
     outer = border_scores(scores)[outer_sides(grid, slots, turns)]
     return -float(score_pairs(scores, s, t).sum() + outer.sum(dtype=np.float64))
-
-
-def neighbour_slots(grid: Grid) -> NDArray[np.int32]:
-    """(slots, 4): the slot one step along each bearing E, N, W, S, or -1 outside the grid."""
-    out = np.full((grid.size, z4.ORDER), -1, dtype=np.int32)
-    for slot, (row, col) in enumerate(grid.cells()):
-        for bearing in range(z4.ORDER):
-            d_row, d_col = z4.bearing_offset(bearing)
-            if grid.contains(row + d_row, col + d_col):
-                out[slot, bearing] = grid.slot(row + d_row, col + d_col)
-    return out

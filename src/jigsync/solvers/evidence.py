@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from jigsync.measure.reach import pose_terms
 from jigsync.values import vocabulary as v
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import DENSE_LIMIT, SCORE_FLOOR, Measurements
-from jigsync.values.puzzle import Grid
 from jigsync.values.sides import SideScores
 
 MIN_CELL_SIGMA: Final = 0.02

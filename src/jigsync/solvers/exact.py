@@ -18,7 +18,7 @@ from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, 
 from jigsync.solvers.energy import placement_energy
 from jigsync.solvers.table import SideTable
 from jigsync.values.errors import OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 MOST_ITEMS = 16
 LOWEST = -1e4  # scores below are as good as forbidden; the bound needs finite numbers

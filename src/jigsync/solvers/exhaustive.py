@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import Ints, border_scores, neighbour_slots
+from jigsync.solvers.energy import Ints, border_scores
 from jigsync.solvers.table import SideTable
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 MOST_UPRIGHT = 9
 MOST_TURNED = 6
@@ -88,7 +88,7 @@ def best_of_all(
             axes = [len(part)] + [1] * slots
             axes[p + 1], axes[q + 1] = pair.shape[1:]
             total += pair.reshape(axes)  # p < q, so the axes stand in order
-        for p, bearing in np.argwhere(neighbour_slots(grid) < 0):
+        for p, bearing in np.argwhere(grid.neighbour_slots() < 0):
             alone = rim[part[:, p, None], (bearing - choices[p]) % 4]
             total += alone.reshape([len(part)] + [len(choices[p]) if slot == p else 1 for slot in range(slots)])
         at = np.unravel_index(int(np.argmax(total)), total.shape)
@@ -116,7 +116,7 @@ def permutations(m: int) -> Ints:
 
 def _touching_slots(grid: Grid) -> list[tuple[int, int, int]]:
     """(slot, the slot to its east or south, bearing) of every touching pair."""
-    neighbours = neighbour_slots(grid)
+    neighbours = grid.neighbour_slots()
     return [
         (slot, int(neighbours[slot, bearing]), bearing)
         for slot in range(grid.size)

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from jigsync.engine.native import Breeding, breed
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import Ints, neighbour_slots, placement_energy, score_pairs
+from jigsync.solvers.energy import Ints, placement_energy, score_pairs
 from jigsync.solvers.table import SideTable
 from jigsync.values import z4
 from jigsync.values.errors import bad_value
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 ELITE = 4
 SKIP_AGREED = 0.001  # chance of a random fragment where both parents agree
@@ -134,7 +134,7 @@ class World:
         self.rules = Breeding(
             grid, table.upright, table.rank, table.buddies.astype(np.int32), pinned, SKIP_AGREED, SKIP_BEST
         )
-        self._neighbours = neighbour_slots(grid)
+        self._neighbours = grid.neighbour_slots()
 
     def random(self, size: int, rng: np.random.Generator) -> People:
         """Random individuals: the fragments (all, or as many as fit) on random slots with random turns."""

@@ -23,7 +23,7 @@ from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, 
 from jigsync.solvers.energy import Ints, placement_energy, touching_sides
 from jigsync.solvers.growth import Growth, Layout
 from jigsync.solvers.table import SideTable
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 MOST_ROUNDS = 30
 """Rounds after which it stops even though the estimate still grows; ten or so are usual."""

@@ -22,7 +22,7 @@ from jigsync.solvers.base import Budget
 from jigsync.solvers.energy import Ints
 from jigsync.solvers.table import SideTable
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 
 class Layout(NamedTuple):

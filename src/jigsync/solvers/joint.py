@@ -29,7 +29,7 @@ from jigsync.engine.search import MapResult, solve_map
 from jigsync.solvers.base import Assignment, Budget, SolveRequest
 from jigsync.solvers.confidence import confidences
 from jigsync.solvers.evidence import Evidence
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 LADDER: Final = ((0.03, 4), (0.1, 1))
 """(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""

@@ -11,8 +11,8 @@ from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, 
 from jigsync.solvers.energy import placement_energy
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import SyncResult, synchronize
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import DENSE_LIMIT, Measurements
-from jigsync.values.puzzle import Grid
 
 PAPER = DecodeOptions()
 """Dense edges, displacements conditioned on the synchronized turns: the paper's best deployable row."""
@@ -60,7 +60,7 @@ class Paper:
             return Found(found.slots, found.turns, placement_energy(scores, grid, found.slots, found.turns))
 
         answer = over_grids(request, Budget(request), attempt)
-        if answer.grid is None:
+        if not answer:
             return answer
         best = results[answer.grid]
         confidences = np.zeros(len(request.ids))

@@ -24,7 +24,7 @@ from jigsync.solvers.energy import Ints, placement_energy
 from jigsync.solvers.growth import Growth, Layout
 from jigsync.solvers.table import SideTable
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 PARTNERS_PER_SIDE = 64
 """How many partners of a side can become edges of the tree; the true one is rarely beyond the first few."""

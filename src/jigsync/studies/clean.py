@@ -27,7 +27,7 @@ from jigsync.score.kinds import kinds_of
 from jigsync.studies.cues import pictures_of
 from jigsync.studies.figure import COLOURS, figure
 from jigsync.studies.result import Compared, Progress, StudyResult
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 SIZES: Final = ((3, 128), (5, 128), (10, 64))
 """Grid side and cell in pixels: the canvas is never larger than 640 pixels."""

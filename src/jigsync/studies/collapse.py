@@ -30,7 +30,7 @@ from jigsync.studies.figure import figure, line_style
 from jigsync.studies.orbit import PAPER_OBSERVED, normalized, plateau
 from jigsync.studies.result import Compared, Progress, StudyResult
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 if TYPE_CHECKING:
     from jigsync.learn.collapse import Epoch, TinyPuzzles

@@ -20,7 +20,7 @@ from jigsync.studies import cues
 from jigsync.studies.cues import CHANCE_AA, Energy, Judged
 from jigsync.studies.figure import COLOURS, figure, line_style
 from jigsync.studies.result import Compared, Progress, StudyResult
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 SHAPES: Final = (0.0, 8.0, 16.0, 24.0, 32.0)
 EROSIONS: Final = (0.0, 0.05, 0.10, 0.20)

@@ -37,12 +37,13 @@ from jigsync.measure.probabilities import calibrated
 from jigsync.score.cells import MEASURES, score_batch
 from jigsync.score.intervals import Interval, bootstrap_mean, wilson
 from jigsync.score.touching import touching
-from jigsync.solvers.energy import neighbour_slots, placement_energy
+from jigsync.solvers.energy import placement_energy
 from jigsync.solvers.exact import allowed_turns
 from jigsync.studies.result import Progress
 from jigsync.values import z4
 from jigsync.values.errors import MissingExtraError
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.sides import SideScores
 from jigsync.values.truth import Truth
 
@@ -214,7 +215,7 @@ def _wins(dense: NDArray[np.float32], partner: NDArray[np.int64]) -> float:
 
 def _rim_cost(dense: NDArray[np.float32], grid: Grid, slots: NDArray[np.int64]) -> float:
     """Mean score, over all partners, of the sides that lie at the rim of an upright placement."""
-    outside = neighbour_slots(grid)[slots] < 0
+    outside = grid.neighbour_slots()[slots] < 0
     return float(dense.mean(axis=1)[outside.ravel()].mean())
 
 

@@ -39,8 +39,9 @@ from jigsync.sync.pipeline import SyncResult, synchronize
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
 from jigsync.values.errors import JigsyncError
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements, Measurer, UnaryCells
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 RELATIONS: Final = ("pairwise", "learned")

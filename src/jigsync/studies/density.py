@@ -26,7 +26,7 @@ from jigsync.studies.result import Compared, Progress, StudyResult
 from jigsync.studies.sampled import SampledEdges, SampledScore, frame_xy, solve_and_score
 from jigsync.studies.synthetic import Layout, random_layout
 from jigsync.values import vocabulary as v
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 Q_NEAR: Final = 0.319
 """The paper's measured accuracy on direct neighbours."""

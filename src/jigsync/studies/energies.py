@@ -21,7 +21,7 @@ from jigsync.studies import cues
 from jigsync.studies.cues import CHANCE_AA, LITERAL, Energy, Judged
 from jigsync.studies.figure import COLOURS, figure
 from jigsync.studies.result import Compared, Progress, StudyResult
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 PUZZLES: Final = 80
 FULL_PUZZLES: Final = 500

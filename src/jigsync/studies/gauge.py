@@ -26,8 +26,8 @@ from jigsync.sync.pipeline import synchronize
 from jigsync.sync.translation import L_PERP, L_R, Displacements, edge_weights, fit, fit_truncated
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
-from jigsync.values.puzzle import Grid
 
 SOLVES: Final = ("isotropic", "anisotropic", "truncated")
 GRAPHS: Final = ("direct neighbours", "all pairs", "random third", "two parts")

@@ -36,7 +36,8 @@ from jigsync.studies.figure import COLOURS, figure
 from jigsync.studies.jpeg_traces import says_odd
 from jigsync.studies.result import Compared, Progress, StudyResult
 from jigsync.values import z4
-from jigsync.values.puzzle import Fragments, Grid, Pixels, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Fragments, Pixels, Puzzle
 from jigsync.values.truth import Truth
 
 PUZZLES: Final = 40

@@ -28,7 +28,7 @@ from jigsync.score.intervals import bootstrap_mean, paired_difference
 from jigsync.studies.figure import figure, line_style
 from jigsync.studies.result import Compared, Progress, StudyResult
 from jigsync.studies.rows import points
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 SOLVERS: Final = ("jigsync", "jigsync-paper", "exact", "tree", "greedy", "genetic")
 """Ours first: the others are compared with it. `exhaustive` is the yardstick of `exact` and takes no 9 turned."""

@@ -33,7 +33,7 @@ from jigsync.studies.coherence import coherence
 from jigsync.studies.figure import figure, line_style
 from jigsync.studies.result import Compared, Progress, StudyResult
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 Floats = NDArray[np.float64]
 GRID: Final = Grid(3, 3)

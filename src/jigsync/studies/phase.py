@@ -22,7 +22,7 @@ from jigsync.studies.result import Compared, Progress, StudyResult
 from jigsync.studies.sampled import SampledEdges, SampledScore, frame_xy, solve_and_score
 from jigsync.studies.synthetic import Layout, random_layout
 from jigsync.values import vocabulary as v
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 DENSITIES: Final = ("4 around", "8 around", "24 around", "all pairs")
 SIZES: Final = (3, 4, 5, 6, 8, 10)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores, side_at
 
 CLIP = (-5.0, 8.0)

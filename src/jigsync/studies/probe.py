@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from jigsync.measure.costs import to_lab
 from jigsync.score.intervals import Interval, bootstrap_mean
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 Floats = NDArray[np.float64]
 STATISTICS: Final = 21

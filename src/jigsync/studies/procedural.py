@@ -30,7 +30,7 @@ from jigsync.studies.cues import LITERAL, Energy, Judged, Task
 from jigsync.studies.figure import figure, line_style
 from jigsync.studies.probe import read_cells
 from jigsync.studies.result import Compared, Progress, StudyResult
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 EROSIONS: Final = (0.0, 0.05, 0.10, 0.20)
 PUZZLES: Final = 48

@@ -26,7 +26,7 @@ from jigsync.score.intervals import bootstrap_mean, wilson
 from jigsync.studies.cues import pictures_of
 from jigsync.studies.figure import COLOURS, figure
 from jigsync.studies.result import Compared, Progress, StudyResult
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 SIZES: Final = ((3, 96), (4, 64), (6, 48))
 """Grid side and cell in pixels."""

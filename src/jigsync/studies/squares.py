@@ -21,8 +21,8 @@ from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.io.images import read_rgb
 from jigsync.score.cells import score
 from jigsync.score.touching import neighbour_accuracy
+from jigsync.solution import Solution
 from jigsync.values import z4
-from jigsync.values.placement import Solution
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
-from jigsync.values.puzzle import Grid
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from jigsync.sync.graph import Floats, Ints
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 
 EXACT_LIMIT: Final = 1200
 """Fragments up to which the assignment is optimal; beyond, fragments alone on their nearest slot stay there and the

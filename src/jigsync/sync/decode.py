@@ -20,8 +20,8 @@ from jigsync.sync.graph import Floats, Graph, Ints, strongest
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
 from jigsync.values.errors import bad_value
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
-from jigsync.values.puzzle import Grid
 
 _ROWS_AT_ONCE: Final = 50_000
 """Pairs decoded at a time: 50 000 x 192 float32 is 38 MB."""

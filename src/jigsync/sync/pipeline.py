@@ -15,19 +15,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.sync import gauge as gauges
 from jigsync.sync.assignment import assign, cells_xy
 from jigsync.sync.decode import DecodeOptions, Edges, decode_buckets, decode_turns
 from jigsync.sync.graph import Floats, Graph, Ints, given_pairs
 from jigsync.sync.loops import loop_support
 from jigsync.sync.rotation import agreement, cycle_filter, synchronize_turns
 from jigsync.sync.translation import L_PERP, L_R, Displacements, Fit, Prior, edge_weights, fit, fit_truncated
+from jigsync.values import gauge as gauges
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
+from jigsync.values.gauge import Gauge
+from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
-from jigsync.values.placement import Gauge
-from jigsync.values.puzzle import Grid
 
 RESIDUALS_LIMIT: Final = 400
 """Fragments up to which all four gauges are fitted even though only the vacuous rule would look at them."""

@@ -2,75 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.values import z4
-from jigsync.values.errors import InputError, OptionError, bad_value
+from jigsync.values.errors import InputError, OptionError
 
 Pixels = NDArray[np.uint8]
 """(H, W, 4) RGBA, colour premultiplied by alpha (colour is I * alpha)."""
-
-
-@dataclass(frozen=True, order=True)
-class Grid:
-    """Slots in rows and columns; slot = row * cols + col."""
-
-    rows: int
-    cols: int
-
-    def __post_init__(self) -> None:
-        for name in ("rows", "cols"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise bad_value(name, "a grid", "an integer of at least 1", value)
-            object.__setattr__(self, name, int(value))
-
-    @classmethod
-    def parse(cls, text: str) -> Grid:
-        """'5' is 5 x 5, '4x6' is 4 rows by 6 columns."""
-        match = re.fullmatch(r"\s*(\d{1,5})\s*(?:[xX]\s*(\d{1,5}))?\s*", text)
-        if match is None:
-            raise bad_value("grid", "the puzzle", "a number such as 5 or rows x cols such as 4x6", text)
-        rows = int(match[1])
-        return cls(rows, int(match[2]) if match[2] else rows)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(rows, cols)."""
-        return self.rows, self.cols
-
-    @property
-    def size(self) -> int:
-        """Number of slots."""
-        return self.rows * self.cols
-
-    def slot(self, row: int, col: int) -> int:
-        """row * cols + col."""
-        return row * self.cols + col
-
-    def cell(self, slot: int) -> tuple[int, int]:
-        """(row, col) of a slot."""
-        return divmod(slot, self.cols)
-
-    def contains(self, row: int, col: int) -> bool:
-        """Is (row, col) a cell of this grid?"""
-        return 0 <= row < self.rows and 0 <= col < self.cols
-
-    def cells(self) -> Iterator[tuple[int, int]]:
-        """All cells in slot order."""
-        return ((row, col) for row in range(self.rows) for col in range(self.cols))
-
-    def turned(self, turns: int) -> Grid:
-        """The grid after a global turn; odd turns swap rows and cols."""
-        return Grid(*z4.turned_shape(self.shape, turns))
-
-    def __str__(self) -> str:
-        return f"{self.rows}x{self.cols}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
 from jigsync.values.sides import touching_side
 
 VERSION: Final = "tiered-192.1"

@@ -130,6 +130,12 @@ def turn_cells(cells: NDArray[Any], shape: tuple[int, int], turns: int) -> NDArr
     return np.stack([col, rows - 1 - row], axis=-1)
 
 
+def turn_cell(cell: tuple[int, int], shape: tuple[int, int], turns: int) -> tuple[int, int]:
+    """`turn_cells` of one cell."""
+    row, col = turn_cells(np.array(cell), shape, turns)
+    return int(row), int(col)
+
+
 def phase(turns: NDArray[Any]) -> NDArray[np.complex128]:
     """i^turns: the point of the unit circle that stands for a turn in synchronization.
 

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import jigsync
+from jigsync.api import LEAST_SECONDS
 from jigsync.io.solution_file import solution_json
 from jigsync.render.layout import layout_of
+from jigsync.solution import Solution
 from jigsync.solvers.base import Assignment, Progress
 from jigsync.values.errors import JigsyncError
-from jigsync.values.placement import Placed, Solution
 from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits, Refusal
 from jigsync.web.models import JobModel, KeptJob, Shown, SolutionModel, SolveOptions
@@ -37,7 +38,7 @@ log = logging.getLogger("jigsync.web")
 
 def shown(solution: Solution, held: HeldPuzzle) -> Shown | None:
     """A solution and its cells' size; None when it failed."""
-    if solution.grid is None:
+    if not solution:
         return None
     pitch = layout_of(held.puzzle, solution).pitch
     return Shown(solution=SolutionModel.model_validate(solution_json(solution)), pitch=list(pitch))
@@ -125,12 +126,8 @@ class Job:
 
 def _partial(best: Assignment, held: HeldPuzzle) -> Solution:
     """A placement on the way, before the global turn is decided."""
-    assert best.grid is not None
-    placement = {}
-    for name, slot, turns in zip(held.puzzle.ids, best.slots, best.turns, strict=True):
-        row, col = best.grid.cell(int(slot)) if slot >= 0 else (None, None)
-        placement[name] = Placed(row, col, int(turns))
-    return Solution(best.status, best.reason, best.grid, placement, energy=best.energy)
+    placement, pitch = best.placed(held.puzzle)
+    return Solution(best.status, best.reason, best.layout, placement, energy=best.energy, pitch=pitch)
 
 
 class Jobs:
@@ -280,7 +277,11 @@ class Jobs:
             "seed": options.seed,
             "time_limit": limit if options.time_limit is None else min(options.time_limit, limit),
         }
-        solution = jigsync.solve(held.puzzle, options.solver, measurer=held, progress=job.watch, **keywords)
+        job.watch(Progress("measuring", 0.0))
+        start = time.monotonic()
+        measurements = held.measured()
+        keywords["time_limit"] = max(LEAST_SECONDS, keywords["time_limit"] - (time.monotonic() - start))
+        solution = jigsync.solve(held.puzzle, options.solver, measurements=measurements, progress=job.watch, **keywords)
         job.energy = solution.energy
         if not solution:
             job.end("cancelled" if job.cancelled or job.forgotten else "failed", solution.reason)

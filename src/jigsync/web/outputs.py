@@ -12,8 +12,8 @@ from jigsync.io.files import json_bytes
 from jigsync.io.images import png_bytes
 from jigsync.io.solution_file import solution_json
 from jigsync.render.assemble import assemble
+from jigsync.solution import Solution
 from jigsync.values.errors import InputError
-from jigsync.values.placement import Solution
 from jigsync.web.bench import Bench
 from jigsync.web.models import PictureRequest, ProjectModel, Step, TableRequest
 from jigsync.web.project import check_step, project_bytes, solution_of

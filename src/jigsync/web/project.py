@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -16,8 +17,8 @@ from jigsync.io.files import json_bytes, parse_json
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution
+from jigsync.solution import Solution
 from jigsync.values.errors import FormatError, InputError
-from jigsync.values.placement import Solution
 from jigsync.values.puzzle import Puzzle
 from jigsync.web.archive import readable
 from jigsync.web.models import ProjectModel, SolutionModel, Step, plain
@@ -31,16 +32,8 @@ def solution_of(model: SolutionModel, puzzle: Puzzle, name: str = "solution") ->
     solution = parse_solution(Node(plain_solution(model), name))
     if set(solution.placement) != set(puzzle.ids):
         raise InputError(f"The {name} must name every fragment of the puzzle '{puzzle.name}', and no other.")
-    return Solution(
-        solution.status,
-        solution.reason,
-        solution.grid,
-        {name: solution.placement[name] for name in puzzle.ids},
-        solution.gauge,
-        solution.solver,
-        solution.seconds,
-        puzzle=puzzle,
-    )
+    placement = {name: solution.placement[name] for name in puzzle.ids}
+    return replace(solution, placement=placement, puzzle=puzzle)
 
 
 def plain_solution(model: SolutionModel) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from jigsync.io.files import read_bytes
 from jigsync.io.images import image_bytes_sha256, png_bytes, read_rgb
 from jigsync.render.assemble import assemble
 from jigsync.render.layout import layout_of
+from jigsync.solution import Solution
 from jigsync.solvers import base as solvers
-from jigsync.values.placement import Placed, Solution
-from jigsync.values.puzzle import Grid
+from jigsync.values.layout import Grid
+from jigsync.values.placement import Placed
 from jigsync.web.archive import entries_of, readable
 from jigsync.web.bench import Bench, Workbench
 from jigsync.web.limits import Refusal, plenty
@@ -190,7 +191,7 @@ def _cut_options(options: CutOptionsModel, cell: int, **more: Any) -> CutOptions
 def describe(held: HeldPuzzle) -> PuzzleModel:
     """A held puzzle as the interface shows it."""
     puzzle = held.puzzle
-    nowhere = {name: Placed(None, None, 0) for name in puzzle.ids}
+    nowhere = {name: Placed.nowhere() for name in puzzle.ids}
     pitch = layout_of(puzzle, Solution("partial", "", Grid(1, 1), nowhere)).pitch
     skews = held.skews or {}
     fragments = [

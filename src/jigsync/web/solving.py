@@ -109,7 +109,9 @@ async def cell_candidates(bench: Bench, puzzle: Id, request: CellRequest) -> lis
     held = bench.puzzles.get(puzzle)
     solution = solution_of(request.solution, held.puzzle)
     found = await bench.work(
-        lambda: jigsync.candidates(held.puzzle, solution, request.row, request.col, measurer=held, limit=request.limit)
+        lambda: jigsync.candidates(
+            held.puzzle, solution, request.row, request.col, measurements=held.measured(), limit=request.limit
+        )
     )
     return [CandidateModel(**candidate._asdict()) for candidate in found]
 

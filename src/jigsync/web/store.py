@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import cv2
 import numpy as np
@@ -43,9 +43,7 @@ class Held(Protocol):
 
 @dataclass(eq=False)
 class HeldPuzzle:
-    """A puzzle, measured at most once. It is a `Measurer` of itself."""
-
-    name: ClassVar[str] = "remembered"
+    """A puzzle, measured at most once."""
 
     puzzle: Puzzle
     notes: tuple[str, ...] = ()
@@ -67,11 +65,11 @@ class HeldPuzzle:
         """Is a job working on it?"""
         return self.jobs > 0
 
-    def measure(self, puzzle: Puzzle) -> Measurements:
+    def measured(self) -> Measurements:
         """What the default measurer says, from the first time on."""
         with self._measuring:
             if self._measured is None:
-                self._measured = measurers.get(measurers.DEFAULT).measure(puzzle)
+                self._measured = measurers.get(measurers.DEFAULT).measure(self.puzzle)
             return self._measured
 
     def shown(self, name: str) -> bytes:

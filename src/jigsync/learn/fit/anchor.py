@@ -13,19 +13,20 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import SEVERITIES, CutOptions
 from jigsync.cutting.seeds import derive_seed
+from jigsync.gauge import FORMAT, Anchor, Floats
 from jigsync.io.images import read_rgb
-from jigsync.measure.anchor import FORMAT, Anchor, fit
 from jigsync.measure.unary import UnaryModel, load_unary, measure_fragments, measure_picture, weights_sha256
 from jigsync.render.assemble import composed
 from jigsync.render.layout import layout_of
-from jigsync.sync.gauge import votes
-from jigsync.values.placement import Solution
-from jigsync.values.puzzle import Grid
+from jigsync.solution import Solution
+from jigsync.values.gauge import votes
+from jigsync.values.layout import Grid
 
 PUZZLES: Final = ((3, 128), (5, 128), (10, 64))
 """(n, cell) of the puzzles of a picture."""
@@ -112,3 +113,17 @@ def measure(anchor: Anchor, both: NDArray[np.float64], seen: Sequence[Seen]) -> 
 
 def _share(rows: NDArray[np.float64]) -> float:
     return float((rows.argmax(axis=1) == 0).mean())
+
+
+def fit(*evidence: Floats) -> Floats:
+    """One weight for each kind of evidence, so that the true global turns, which are 0, are likeliest.
+
+    Shapes: K of (M, 4) -> (K,).
+    """
+    stacked = np.stack(evidence)
+
+    def loss(x: Floats) -> float:
+        return float(-log_softmax(np.tensordot(np.exp(x), stacked, 1), axis=1)[:, 0].mean())
+
+    start = np.linspace(-0.5, -1.0, len(stacked))
+    return np.asarray(np.exp(minimize(loss, start, method="L-BFGS-B", bounds=[(-7.0, 3.0)] * len(stacked)).x))

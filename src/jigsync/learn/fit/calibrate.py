@@ -29,7 +29,8 @@ from jigsync.measure.costs import Cost
 from jigsync.measure.probabilities import dense_features, dense_log_costs
 from jigsync.score.touching import touching
 from jigsync.values import z4
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 
 KINDS: Final[Mapping[str, Sequence[SquareOptions | CutOptions]]] = {
     "flush": [SquareOptions(28, Grid(12, 16)), SquareOptions(64, Grid(6, 8)), SquareOptions(128, Grid(4, 5))],

@@ -24,8 +24,8 @@ from jigsync.engine.search import solve_map
 from jigsync.io.images import read_rgb
 from jigsync.measure import registry
 from jigsync.solvers.confidence import FEATURES, FORMAT, Confidence, Seen, fit, observe
+from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed, Placement, turn_placement
-from jigsync.values.puzzle import Grid
 
 DAMAGED: Final = 4
 """Puzzles of random damage a picture."""
@@ -71,7 +71,7 @@ def run_task(task: Task, threads: int) -> Observed:
     found = solve_map(scores, grid, seed=task.seed % 2**31, threads=threads)
     slots, turns = found.slots.astype(np.int64), found.turns.astype(np.int64)
     places = zip(puzzle.ids, slots.tolist(), turns.tolist(), strict=True)
-    placement = {name: Placed(*grid.cell(slot), k) for name, slot, k in places}
+    placement = {name: Placed.at(*grid.cell(slot), k) for name, slot, k in places}
     seen = observe(scores, grid, slots, turns, found.marginals)
     return Observed(seen, right_fragments(placement, grid, truth.placement, truth.grid, puzzle.ids))
 

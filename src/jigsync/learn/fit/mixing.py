@@ -23,7 +23,8 @@ from jigsync.measure.pairwise import Mixing, PairwiseModel, features_of
 from jigsync.measure.unary import UnaryModel
 from jigsync.score.true_relations import relations_of
 from jigsync.values import vocabulary as v
-from jigsync.values.puzzle import Grid, Puzzle
+from jigsync.values.layout import Grid
+from jigsync.values.puzzle import Puzzle
 
 Floats = NDArray[np.float64]
 SEVERE: Final = ("medium", "severe", "eroded")
