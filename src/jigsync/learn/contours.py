@@ -44,7 +44,7 @@ class ContourOptions:
     width: int = 96
     dilations: tuple[int, ...] = (1, 2, 4, 8, 16, 4, 1)
     code: int = 32
-    anchors: int = 1536
+    anchors: int = 1024
 
     @property
     def distances(self) -> tuple[int, ...]:

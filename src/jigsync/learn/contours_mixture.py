@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions, Damage
 from jigsync.cutting.seeds import derive_seed
+from jigsync.cutting.tear import tear_picture
+from jigsync.cutting.tear_options import Style, TearOptions
 from jigsync.learn.mixture import Pictures, draw_picture, draw_window
 from jigsync.values.layout import Grid
 from jigsync.values.puzzle import Puzzle
@@ -23,9 +25,52 @@ from jigsync.values.truth import Truth
 Range = tuple[float, float]
 
 
+class Kind(Protocol):
+    """A kind of puzzle, and its share of the mixture, relative."""
+
+    @property
+    def weight(self) -> float: ...
+
+    def draw(self, rgb: NDArray[np.uint8], rng: np.random.Generator) -> tuple[Puzzle, Truth]:
+        """A puzzle of this kind, of a window of a picture."""
+        ...
+
+
 @dataclass(frozen=True)
-class Kind:
-    """A kind of Met-Sweep puzzle: ranges that its damage is drawn from, uniformly.
+class Torn:
+    """A picture without a grid: ranges that its damage is drawn from, uniformly.
+
+    Attributes:
+        weight: its share of the mixture, relative.
+        style: how it parts.
+        erosion: share of the size taken off every edge.
+        rim: width of white rims, as a share of the size.
+        photo: eps_photo.
+        pieces: fewest and most.
+        size: smallest and largest, px.
+    """
+
+    weight: float
+    style: Style = "tear"
+    erosion: Range = (0.0, 0.0)
+    rim: Range = (0.0, 0.0)
+    photo: Range = (0.0, 0.0)
+    pieces: tuple[int, int] = (6, 20)
+    size: tuple[int, int] = (64, 128)
+
+    def draw(self, rgb: NDArray[np.uint8], rng: np.random.Generator) -> tuple[Puzzle, Truth]:
+        """A puzzle of this kind, of a window of a picture."""
+        size = int(rng.integers(self.size[0], self.size[1] + 1))
+        pieces = int(rng.integers(self.pieces[0], self.pieces[1] + 1))
+        erosion, rim, photo = (float(rng.uniform(*range_)) for range_ in (self.erosion, self.rim, self.photo))
+        window = draw_part(rgb, float(np.exp(rng.uniform(-0.4, 0.4))), rng)
+        options = TearOptions(pieces, size, self.style, erosion, rim * size, photo)
+        return tear_picture(window, options, int(rng.integers(2**62)))
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A Met-Sweep puzzle: ranges that its damage is drawn from, uniformly.
 
     Attributes:
         weight: its share of the mixture, relative.
@@ -38,8 +83,8 @@ class Kind:
     shape: Range = (0.0, 0.0)
     erosion: Range = (0.0, 0.0)
     photo: Range = (0.0, 0.0)
-    rows: tuple[int, int] = (2, 5)
-    cells: tuple[int, int] = (56, 128)
+    rows: tuple[int, int] = (2, 4)
+    cells: tuple[int, int] = (56, 112)
 
     def draw(self, rgb: NDArray[np.uint8], rng: np.random.Generator) -> tuple[Puzzle, Truth]:
         """A puzzle of this kind, of a window of a picture."""
@@ -51,12 +96,16 @@ class Kind:
 
 
 MIXTURE: Final[Mapping[str, Kind]] = {
-    "fractured": Kind(0.2, (4, 32), (0, 0), (0, 0.1)),
-    "light": Kind(0.2, (4, 24), (0, 0.08), (0, 0.1)),
-    "medium": Kind(0.2, (8, 32), (0.04, 0.12), (0.05, 0.2)),
-    "severe": Kind(0.1, (16, 32), (0.1, 0.22), (0.05, 0.22)),
-    "squares": Kind(0.08, (0, 0), (0, 0), (0, 0.05)),
-    "eroded": Kind(0.12, (0, 0), (0.03, 0.22), (0.0, 0.15)),
+    "torn": Torn(0.20, photo=(0.0, 0.08)),
+    "many": Torn(0.06, pieces=(24, 40), erosion=(0.0, 0.03), size=(48, 80)),
+    "worn": Torn(0.20, erosion=(0.005, 0.03), photo=(0.0, 0.1)),
+    "rubbed": Torn(0.14, erosion=(0.03, 0.07), photo=(0.0, 0.15)),
+    "rimmed": Torn(0.06, erosion=(0.0, 0.01), rim=(0.01, 0.06), photo=(0.0, 0.1)),
+    "light": Swept(0.10, (4, 24), (0, 0.08), (0, 0.1)),
+    "heavy": Swept(0.12, (8, 32), (0.04, 0.12), (0.05, 0.2)),
+    "severe": Swept(0.05, (16, 32), (0.1, 0.22), (0.05, 0.22)),
+    "squares": Swept(0.03, (0, 0), (0, 0), (0, 0.05)),
+    "eroded": Swept(0.04, (0, 0), (0.03, 0.22), (0.0, 0.15)),
 }
 
 SMALLEST_WINDOW: Final = 0.5
