@@ -26,6 +26,8 @@ REACH: Final = 0.36
 """Widest gap that is looked across, in sizes of the median fragment."""
 CLOSE: Final = 1.5
 """Steps: what is no further away touches, whichever way it lies."""
+BEFORE: Final = 0.25
+"""Least cosine between the way to another fragment and the normal: what is further aside is not before it."""
 FACING: Final = -0.5
 """Largest cosine between the normals of two samples that touch."""
 MOST_ASIDE: Final = 0.6
@@ -67,7 +69,7 @@ def true_mates(outlines: Outlines, poses: Sequence[Pose]) -> Ints:
     way = xy[there] - xy[here]
     out = (way * normal[here]).sum(axis=1)
     aside = np.abs(way[:, 0] * normal[here, 1] - way[:, 1] * normal[here, 0])
-    before_it = (out > 0.5 * away) | (away < CLOSE * step)
+    before_it = (out > BEFORE * away) | (away < CLOSE * step)
     straight = (aside < CLOSE * step + MOST_ASIDE * away) & ((normal[here] * normal[there]).sum(axis=1) < FACING)
     back = found[there]
     owner = outlines.owner

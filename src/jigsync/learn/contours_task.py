@@ -19,7 +19,7 @@ from jigsync.learn.contours_mixture import MIXTURE, Kind, draw_puzzle
 from jigsync.learn.mixture import Pictures
 from jigsync.measure.outline_features import neighbours
 
-VALIDATION: Final = 6
+VALIDATION: Final = 3
 """Puzzles of each kind."""
 
 
