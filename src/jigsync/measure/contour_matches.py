@@ -21,7 +21,7 @@ from jigsync.values.outlines import Ints, Matches, Outlines
 
 Floats32 = NDArray[np.float32]
 
-MEMORY: Final = 48 << 20
+MEMORY: Final = 16 << 20
 """Bytes of a block of the matrix."""
 MOST: Final = 12
 """Mates of a sample that are kept."""
