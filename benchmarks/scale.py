@@ -37,9 +37,9 @@ from jigsync.corpus.pool import Workers, run_units
 from jigsync.corpus.sweep import PER_SHARD, Unit, plan_units, write_unit
 from jigsync.evaluate import plan, predict
 from jigsync.evaluate.cache import Config
+from jigsync.evaluate.progress import silent
 from jigsync.evaluate.spec import Method
 from jigsync.io.images import list_images
-from jigsync.studies.result import silent
 from jigsync.values.errors import JigsyncError
 from jigsync.values.layout import Grid
 

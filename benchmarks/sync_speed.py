@@ -42,7 +42,7 @@ def main() -> None:
     relation[wrong] = rng.integers(0, 96, int(wrong.sum()))
     measurements = Measurements(
         layout.ids,
-        listing=Listing.of(GRID.size, i, j, relation, np.full(len(i), np.log(0.9))),
+        Listing.of(GRID.size, i, j, relation, np.full(len(i), np.log(0.9))),
         unary_turns=turn_evidence(layout, rng, 0.5),
     )
     wall, cpu = time.perf_counter(), time.process_time()

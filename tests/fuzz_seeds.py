@@ -269,7 +269,7 @@ def calibration() -> Case:
     """The shipped calibration."""
     import jigsync.measure
 
-    return {"calibration.json": (Path(jigsync.measure.__file__).parent / "calibration.json").read_bytes()}
+    return {"calibration.json": (Path(jigsync.__file__).parent / "weights" / "calibration.json").read_bytes()}
 
 
 class Samples:

@@ -19,8 +19,9 @@ from jigsync.score.touching import neighbour_accuracy
 from jigsync.values import z4
 from jigsync.values.errors import ImageError, OptionError
 from jigsync.values.layout import Grid
-from jigsync.values.listing import SIDES_OF_UNIT
+from jigsync.values.listing import SIDES_OF_UNIT, Listing
 from jigsync.values.measurements import Measurements
+from jigsync.values.pairs import TouchingSides
 from jigsync.values.placement import Placed
 from jigsync.values.puzzle import Fragments, Puzzle
 
@@ -29,9 +30,9 @@ SMALL = {"clean": ("clean", (3, 4), 32), "medium": ("medium", (3, 4), 48)}
 
 def log_p_of(measurements: Measurements) -> np.ndarray:
     """(4N, 4N), 0 between sides of one fragment."""
-    assert measurements.side_log_p is not None
+    assert isinstance(measurements.pairs, TouchingSides)
     own = np.arange(4 * measurements.n) // 4
-    return np.where(own[:, None] == own, 0, measurements.side_log_p)
+    return np.where(own[:, None] == own, 0, measurements.pairs.side_log_p)
 
 
 def with_pixels(puzzle: Puzzle, change: Callable[[list[np.ndarray]], None]) -> Puzzle:
@@ -179,11 +180,11 @@ def test_the_sparse_form_lists_what_the_dense_form_has(
     forced: Callable[..., Measurements], which: str, top: int, block: int
 ) -> None:
     puzzle, _ = cut(*SMALL[which])
-    dense, sparse = log_p_of(Boundary().measure(puzzle)), forced(puzzle, top, block).listing
-    assert sparse is not None
+    dense, sparse = log_p_of(Boundary().measure(puzzle)), forced(puzzle, top, block).pairs
+    assert isinstance(sparse, Listing)
     ends = SIDES_OF_UNIT[sparse.relation]
     values = np.full(dense.shape, np.nan, dtype=np.float32)
-    values[4 * sparse.i + ends[:, 0], 4 * sparse.j + ends[:, 1]] = sparse.log_p
+    values[4 * sparse.i + ends[:, 0], 4 * sparse.j + ends[:, 1]] = sparse.listed
     listed = np.isfinite(values)
     np.testing.assert_array_equal(values, values.T)
     # A pair's mass is bounded over what is listed, which is nearly all of it.
@@ -220,7 +221,7 @@ def test_two_identical_fragments_are_measured(forced: Callable[..., Measurements
     np.testing.assert_allclose(
         log_p[np.ix_(sides, others)], log_p[np.ix_(4 * 4 + (np.arange(4) + 1) % 4, others)], atol=1e-3
     )
-    assert forced(twins, 9, 20).listing is not None
+    assert isinstance(forced(twins, 9, 20).pairs, Listing)
 
 
 def test_blank_fragments_know_nothing(forced: Callable[..., Measurements]) -> None:

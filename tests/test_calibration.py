@@ -143,7 +143,7 @@ def test_the_shipped_weights_are_those_of_the_code(measurer: str, regime: str) -
 
 
 def test_the_shipped_file_says_where_it_comes_from() -> None:
-    data = json.loads(files("jigsync.measure").joinpath("calibration.json").read_text(encoding="utf-8"))
+    data = json.loads(files("jigsync.weights").joinpath("calibration.json").read_text(encoding="utf-8"))
     assert data["format"] == calibration.FORMAT
     assert re.match(r"jigsync calibrate \S+ --limit \d+ --seed \d+", data["command"])
     assert re.match(r"\d+ pictures", data["data"])

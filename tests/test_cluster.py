@@ -33,11 +33,11 @@ from jigsync.corpus.ray_engine import RayEngine, check_identity, identity_here
 from jigsync.corpus.sweep import plan_units, write_shards
 from jigsync.evaluate import plan, predict
 from jigsync.evaluate.cache import Cache, Config
+from jigsync.evaluate.progress import silent
 from jigsync.evaluate.scores import score_cache
 from jigsync.evaluate.spec import Method
 from jigsync.io.images import write_png
 from jigsync.io.remote import Remote
-from jigsync.studies.result import silent
 from jigsync.values.errors import InputError, MissingExtraError, OptionError
 from jigsync.values.layout import Grid
 

@@ -141,7 +141,7 @@ def test_the_shipped_numbers_say_where_they_come_from_and_are_monotone() -> None
     assert found.weights.shape == (len(FEATURES),)
     assert found.weights.min() >= 0
     assert found.power >= 0
-    head = json.loads(files("jigsync.solvers").joinpath("confidence.json").read_text(encoding="utf-8"))
+    head = json.loads(files("jigsync.weights").joinpath("confidence.json").read_text(encoding="utf-8"))
     assert head["command"].startswith("jigsync calibrate-confidence IMAGES --limit ")
     held = head["held_out"]
     assert held["fragments"] > 1000

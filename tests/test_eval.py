@@ -23,6 +23,7 @@ from jigsync.corpus.plan import SweepOptions, plan_sweep
 from jigsync.evaluate import chart, fingerprint, plan, predict, run
 from jigsync.evaluate.cache import Cache, Config, Prediction
 from jigsync.evaluate.plan import Wanted, methods_of
+from jigsync.evaluate.progress import silent
 from jigsync.evaluate.scores import Scored, score_cache
 from jigsync.evaluate.spec import Method, PictureSource, Spec
 from jigsync.evaluate.style import STYLE
@@ -34,7 +35,6 @@ from jigsync.score.intervals import wilson
 from jigsync.solution import Solution
 from jigsync.solvers.greedy import Greedy
 from jigsync.solvers.tree import Tree
-from jigsync.studies.result import silent
 from jigsync.values.errors import FormatError, InputError, MissingExtraError, OptionError
 from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements

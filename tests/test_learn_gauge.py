@@ -9,10 +9,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("accelerate")
 torch.set_num_threads(1)
 
+from jigsync.evaluate.progress import silent  # noqa: E402
 from jigsync.learn.collapse import Run, TinyPuzzles, train_head  # noqa: E402
 from jigsync.learn.gauge_loss import LOSSES, GaugeCache, chosen, turn_branches, turned_centres, under_gauges  # noqa: E402
 from jigsync.studies import collapse  # noqa: E402
-from jigsync.studies.result import silent  # noqa: E402
 from jigsync.values import z4  # noqa: E402
 from jigsync.values.layout import Grid  # noqa: E402
 

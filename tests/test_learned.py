@@ -22,7 +22,9 @@ from jigsync.measure.strips import VERSION
 from jigsync.measure.weights import weights_path
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, InputError, JigsyncError, OptionError
+from jigsync.values.listing import Listing
 from jigsync.values.measurements import Measurements
+from jigsync.values.pairs import TouchingSides
 from jigsync.values.puzzle import Fragments, Puzzle
 
 WORN = ("severe", (3, 4), 64)
@@ -35,9 +37,9 @@ def measured() -> Measurements:
 
 def log_p(measurements: Measurements) -> np.ndarray:
     """(4N, 4N), 0 between sides of one fragment."""
-    assert measurements.side_log_p is not None
+    assert isinstance(measurements.pairs, TouchingSides)
     own = np.arange(4 * measurements.n) // 4
-    return np.where(own[:, None] == own, 0, measurements.side_log_p)
+    return np.where(own[:, None] == own, 0, measurements.pairs.side_log_p)
 
 
 def test_the_shipped_weights_are_sealed_small_and_golden() -> None:
@@ -56,7 +58,7 @@ def test_the_shipped_weights_are_sealed_small_and_golden() -> None:
 
 
 def test_the_calibration_belongs_to_the_shipped_weights() -> None:
-    path = Path(learned.__file__).with_name("calibration.json")
+    path = Path(learned.__file__).parents[1] / "weights" / "calibration.json"
     fitted = json.loads(path.read_text(encoding="utf-8"))["learned"]
     assert fitted["weights_sha256"] == Models.sha256()
 
@@ -122,7 +124,7 @@ def test_large_puzzles_are_measured_in_blocks(measured: Measurements, monkeypatc
     monkeypatch.setattr(probabilities, "BLOCK", 7)
     monkeypatch.setattr(learned, "BLOCK", 7)
     sparse = Learned().measure(cut(*WORN)[0])
-    assert sparse.listing is not None
+    assert isinstance(sparse.pairs, Listing)
     best = log_p(measured)
     best[best == 0] = -np.inf
     dense, listed = measured.sides().to_dense(), sparse.sides().to_dense()

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
+from jigsync.values.border import FEW, MANY, border_odds, border_weight
 from jigsync.values.errors import FormatError, OptionError
 from jigsync.values.listing import UNIFORM, Listing
-from jigsync.values.measurements import FEW, MANY, Measurements, UnaryCells, border_odds, border_weight
+from jigsync.values.measurements import Measurements, UnaryCells
+from jigsync.values.pairs import Relations
 
 IDS = ("f017", "f003", "f101", "f042", "f008")
 
@@ -44,7 +46,7 @@ def csr_of(matrix: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def test_dense_sides_by_hand() -> None:
     n = len(IDS)
     log_p = random_log_p(n, 1)
-    score = Measurements(IDS, log_p=log_p).sides(floor=-50).dense
+    score = Measurements(IDS, Relations(log_p)).sides(floor=-50).dense
     assert score is not None
     p = np.exp(log_p.astype(np.float64))
     for i, a, j, b in np.ndindex(n, 4, n, 4):
@@ -55,13 +57,13 @@ def test_dense_sides_by_hand() -> None:
 
 def test_nothing_known_scores_zero() -> None:
     uniform = np.full((3, 3, 192), UNIFORM, dtype=np.float32)
-    assert np.allclose(Measurements(IDS[:3], log_p=uniform).sides().dense, 0, atol=1e-5)
+    assert np.allclose(Measurements(IDS[:3], Relations(uniform)).sides().dense, 0, atol=1e-5)
     empty = np.zeros(0)
     listing = Listing.of(3, empty, empty, empty, empty)
-    scores = Measurements(IDS[:3], listing=listing).sides()
+    scores = Measurements(IDS[:3], listing).sides()
     assert scores.floor == pytest.approx(0, abs=1e-9)
     assert np.allclose(scores.to_dense(), 0, atol=1e-9)
-    assert np.allclose(Measurements(IDS[:3], listing=listing).dense, UNIFORM)
+    assert np.allclose(Measurements(IDS[:3], listing).dense, UNIFORM)
 
 
 def test_sides_and_the_relations_they_stand_for_agree() -> None:
@@ -76,7 +78,7 @@ def test_sides_and_the_relations_they_stand_for_agree() -> None:
         if i != j:
             assert dense[i, j, v.UNIT_OF_SIDES[a, b]] == sides[4 * i + a, 4 * j + b]
     assert np.ptp(dense[0, 1, ~v.IS_UNIT]) == 0
-    again = Measurements(IDS, log_p=dense).sides(floor=-50).dense
+    again = Measurements(IDS, Relations(dense)).sides(floor=-50).dense
     assert np.allclose(made.sides(floor=-50).dense, again, atol=1e-4)
 
 
@@ -102,7 +104,7 @@ def test_sparse_sides_are_the_sides_of_the_relations(seed: int, share: float, ba
     dense = made.dense
     assert np.allclose(np.exp(dense.astype(np.float64)).sum(axis=2), 1, atol=1e-5)
     scores = made.sides(floor=-50)
-    want = Measurements(IDS, log_p=dense).sides(floor=-50).dense
+    want = Measurements(IDS, Relations(dense)).sides(floor=-50).dense
     listed = (keep | keep.T) & ~np.kron(np.eye(n, dtype=bool), np.ones((4, 4), dtype=bool))
     assert scores.indices is not None
     assert len(scores.indices) == listed.sum()
@@ -116,7 +118,7 @@ def test_sparse_sides_are_the_sides_of_the_relations(seed: int, share: float, ba
 def test_listed_far_relations_count_as_not_touching() -> None:
     far = int(v.relation_of(0, 6, 1, 2))
     listing = Listing.of(2, np.array([0]), np.array([1]), np.array([far]), np.log([0.9]))
-    made = Measurements(IDS[:2], listing=listing)
+    made = Measurements(IDS[:2], listing)
     row = np.exp(made.pair_log_p(np.array([0]), np.array([1]))[0].astype(np.float64))
     assert row[far] == pytest.approx(0.9)
     assert np.delete(row, far) == pytest.approx(0.1 / 191, rel=1e-5)
@@ -126,7 +128,7 @@ def test_listed_far_relations_count_as_not_touching() -> None:
 
 def test_symmetric_pairs_by_hand() -> None:
     log_p = random_log_p(4, 11)
-    made = Measurements(IDS[:4], log_p=log_p)
+    made = Measurements(IDS[:4], Relations(log_p))
     p = np.exp(log_p.astype(np.float64))
     i, j = np.array([0, 3, 2]), np.array([1, 1, 0])
     both = made.symmetric(i, j)
@@ -137,7 +139,7 @@ def test_symmetric_pairs_by_hand() -> None:
 
 def test_the_floor_holds() -> None:
     log_p = random_log_p(4, 7, sharp=12.0)
-    made = Measurements(IDS[:4], log_p=log_p)
+    made = Measurements(IDS[:4], Relations(log_p))
     assert made.sides().dense.min() == pytest.approx(-12)
     assert made.sides(floor=-3).dense.min() == pytest.approx(-3)
     impossible = np.full((16, 16), -np.inf, dtype=np.float32)
@@ -156,9 +158,9 @@ def test_same_pair_asked_for_twice_and_out_of_order() -> None:
 
 def test_known_pairs() -> None:
     listing = Listing.of(5, np.array([4, 0, 0]), np.array([0, 4, 2]), np.array([3, 7, 9]), np.log([0.5, 0.5, 0.5]))
-    i, j = Measurements(IDS, listing=listing).known_pairs()
+    i, j = Measurements(IDS, listing).known_pairs()
     assert list(zip(i, j, strict=True)) == [(0, 2), (0, 4)]
-    assert len(Measurements(IDS, log_p=random_log_p(5, 0)).known_pairs()[0]) == 10
+    assert len(Measurements(IDS, Relations(random_log_p(5, 0))).known_pairs()[0]) == 10
 
 
 def test_selecting_fragments() -> None:
@@ -168,7 +170,7 @@ def test_selecting_fragments() -> None:
     unary = np.log(np.random.default_rng(0).dirichlet(np.ones(4), n))
     cells = UnaryCells(np.random.default_rng(1).random((n, 2)), np.full(n, 0.1))
     for made in (
-        Measurements(IDS, log_p=random_log_p(n, 5), unary_turns=unary, unary_cells=cells),
+        Measurements(IDS, Relations(random_log_p(n, 5)), unary_turns=unary, unary_cells=cells),
         Measurements.from_sides_log_p(IDS, sides, unary_turns=unary, unary_cells=cells),
         Measurements.from_sides_log_p(
             IDS, indptr=indptr, indices=indices, values=values, unary_turns=unary, unary_cells=cells
@@ -203,16 +205,16 @@ def test_large_puzzles_stay_sparse() -> None:
 
 def test_misuse_is_named() -> None:
     log_p = random_log_p(3, 0)
-    with pytest.raises(FormatError, match="exactly one"):
-        Measurements(IDS[:3])
+    with pytest.raises(FormatError, match="of 4 fragments got pairs of 3"):
+        Measurements(IDS[:4], Relations(log_p))
     with pytest.raises(FormatError, match="unique"):
-        Measurements(("a", "a", "b"), log_p=log_p)
+        Measurements(("a", "a", "b"), Relations(log_p))
     with pytest.raises(FormatError, match="'unary_turns' of measurements must have shape"):
-        Measurements(IDS[:3], log_p=log_p, unary_turns=np.zeros((3, 3)))
+        Measurements(IDS[:3], Relations(log_p), unary_turns=np.zeros((3, 3)))
     with pytest.raises(FormatError, match="NaN"):
-        Measurements(IDS[:3], log_p=np.full_like(log_p, np.nan))
+        Measurements(IDS[:3], Relations(np.full_like(log_p, np.nan)))
     with pytest.raises(FormatError, match=r"unary_cells\.sigma"):
-        Measurements(IDS[:3], log_p=log_p, unary_cells=UnaryCells(np.zeros((3, 2)), np.zeros(2)))
+        Measurements(IDS[:3], Relations(log_p), unary_cells=UnaryCells(np.zeros((3, 2)), np.zeros(2)))
     with pytest.raises(FormatError, match="at most 1"):
         Measurements.from_sides_log_p(IDS[:3], np.full((12, 12), np.log(0.3)))
     one = np.array([1])

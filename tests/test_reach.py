@@ -13,10 +13,11 @@ from sides import cut, stored_turned
 import jigsync
 from jigsync.measure import learned
 from jigsync.measure.learned import Learned, Models
-from jigsync.measure.reach import FORMAT, KNOTS, NEVER, SHIPPED, apart, load_reach, pose_terms
+from jigsync.measure.reach import FORMAT, NEVER, SHIPPED, apart, load_reach
 from jigsync.measure.weights import open_session, weights_path
 from jigsync.solvers.evidence import REACH, Evidence
 from jigsync.values import z4
+from jigsync.values.border import KNOTS, pose_terms
 from jigsync.values.errors import FormatError
 from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements

@@ -26,6 +26,7 @@ from jigsync.corpus.report import corpus_report
 from jigsync.corpus.sweep import plan_units, write_shards
 from jigsync.evaluate import plan, predict, run
 from jigsync.evaluate.cache import Cache, Config
+from jigsync.evaluate.progress import silent
 from jigsync.evaluate.scores import score_cache
 from jigsync.evaluate.spec import Method
 from jigsync.io import lease
@@ -34,7 +35,6 @@ from jigsync.io.images import write_png
 from jigsync.io.lease import only_writer
 from jigsync.io.remote import Remote, place
 from jigsync.io.shards import read_shard
-from jigsync.studies.result import silent
 from jigsync.values.errors import InputError, MissingExtraError, OptionError
 from jigsync.values.layout import Grid
 

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from jigsync.cli import main
+from jigsync.evaluate.progress import silent
+from jigsync.io.csv_rows import csv_bytes
 from jigsync.studies import density, gauge, orbit, phase, reproduce
-from jigsync.studies.result import Compared, StudyResult, silent
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.sampled import SampledEdges, frame_xy, solve_and_score
 from jigsync.studies.synthetic import measured, random_layout, true_relations
 from jigsync.values import vocabulary as v
@@ -164,7 +166,7 @@ def test_writing_without_matplotlib_still_writes_the_table(tmp_path: Path, monke
 
 
 def test_csv_and_json(tmp_path: Path) -> None:
-    text = reproduce.csv_bytes(tiny().rows).decode()
+    text = csv_bytes(tiny().rows).decode()
     assert text == 'a,b,c\n1,0.3333333333,\n2,,\n"x,y",,\n'
     assert tiny().to_json()["compared"] == [{"what": "a", "ours": 0.5, "paper": "1/2", "verdict": "agrees"}]
 

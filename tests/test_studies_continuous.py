@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from jigsync import data
+from jigsync.evaluate.progress import silent
 from jigsync.io.images import read_rgb
 from jigsync.learn.fit.mixing import fit, log_likelihood
 from jigsync.measure.continuous import matrix, round_views
 from jigsync.measure.pairwise import Mixing, mixing_of
 from jigsync.studies import continuous, reproduce
-from jigsync.studies.result import silent
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
 from jigsync.values.errors import FormatError

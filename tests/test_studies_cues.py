@@ -17,6 +17,7 @@ from jigsync.cli import main
 from jigsync.corpus.procedural import procedural_picture
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions, Damage
+from jigsync.evaluate.progress import silent
 from jigsync.io.images import read_rgb
 from jigsync.learn.fit.calibrate import merged
 from jigsync.measure import backbone as backbones
@@ -24,7 +25,6 @@ from jigsync.measure.contour import read_contours
 from jigsync.solvers.energy import placement_energy
 from jigsync.studies import clean, crossover, cues, energies, probe, procedural, reproduce
 from jigsync.studies.cues import Energy, Judged, LiteralSeam, judge, least_energy, side_scores
-from jigsync.studies.result import silent
 from jigsync.values.errors import OptionError
 from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores

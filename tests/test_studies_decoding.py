@@ -21,6 +21,7 @@ from jigsync.values import vocabulary as v
 from jigsync.values.errors import InputError
 from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements, UnaryCells
+from jigsync.values.pairs import Relations
 from jigsync.values.puzzle import Puzzle
 
 FAMILY = {
@@ -130,7 +131,7 @@ class Fake:
         n = len(puzzle)
         flat = np.full((n, n, v.RELATIONS), -np.log(v.RELATIONS), dtype=np.float32)
         told = np.log(np.full((n, 4), 0.25)) if self.name == "knows" else None
-        return Measurements(puzzle.ids, log_p=flat, unary_turns=told)
+        return Measurements(puzzle.ids, Relations(flat), unary_turns=told)
 
 
 def test_rows_come_on_with_the_measurers_that_are_registered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +199,9 @@ def test_measurements_come_back_as_they_were(tmp_path: Path, form: str) -> None:
     assert len(asked) == 1
     assert first is made
     assert (again.ids, again.note, again.unit_only) == (made.ids, made.note, made.unit_only)
-    for name in ("log_p", "side_log_p", "unary_turns", "border"):
+    assert type(made.pairs) is type(again.pairs)
+    np.testing.assert_array_equal(made.dense, again.dense)
+    for name in ("unary_turns", "border"):
         a, b = getattr(made, name), getattr(again, name)
         assert (a is None) == (b is None)
         if a is not None:

@@ -9,11 +9,11 @@ import pytest
 
 from jigsync import data
 from jigsync.cutting.photometry import jpeg_round_trip
+from jigsync.evaluate.progress import silent
 from jigsync.io.images import read_rgb
 from jigsync.measure.views import four_turns
 from jigsync.studies import leak, reproduce
 from jigsync.studies.jpeg_traces import LUMINANCE, says_odd, table_of
-from jigsync.studies.result import silent
 from jigsync.values import z4
 
 

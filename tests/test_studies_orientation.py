@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from jigsync.evaluate.progress import silent
 from jigsync.measure import backbone as backbones
 from jigsync.measure.backbone import Backbone
 from jigsync.studies import cues, decoding, main, orientation, reproduce
 from jigsync.studies.coherence import coherence
 from jigsync.studies.orientation import PROBE, Read, correlation, fit_softmax, probe
-from jigsync.studies.result import silent
 
 TORCH = "needs the extra 'content' (torch), which is not installed"
 

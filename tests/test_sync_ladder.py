@@ -154,7 +154,7 @@ def test_disconnected_parts_are_placed_and_said_to_be_parts() -> None:
     same = left[i] == left[j]
     listing = Listing.of(24, i[same], j[same], layout.relation(i[same], j[same]), np.full(same.sum(), np.log(0.9)))
     evidence = turn_evidence(layout, np.random.default_rng(1), 0.97)
-    result = synchronize(Measurements(layout.ids, listing=listing, unary_turns=evidence), GRID)
+    result = synchronize(Measurements(layout.ids, listing, unary_turns=evidence), GRID)
     assert not result.connected
     assert "2 parts" in result.reason
     assert sorted(result.slots) == list(range(24))
@@ -174,7 +174,7 @@ def test_cell_prior_puts_disconnected_parts_where_they_belong() -> None:
     xy = (layout.cells[:, ::-1] + 0.5) / (6, 4) + rng.normal(0, 0.08, (24, 2))
     made = Measurements(
         layout.ids,
-        listing=listing,
+        listing,
         unary_turns=turn_evidence(layout, rng, 0.97),
         unary_cells=UnaryCells(xy, np.full(24, 0.08)),
     )
@@ -226,7 +226,7 @@ def test_sparse_and_dense_forms_give_the_same_answer() -> None:
     i, j = (a.ravel() for a in np.nonzero(~np.eye(24, dtype=bool)))
     listing = Listing.of(24, i, j, relations[i, j], np.full(len(i), np.log(0.9)))
     dense = synchronize(measured(layout, relations), GRID)
-    sparse = synchronize(Measurements(layout.ids, listing=listing), GRID)
+    sparse = synchronize(Measurements(layout.ids, listing), GRID)
     assert np.array_equal(dense.slots, sparse.slots)
     assert np.array_equal(dense.turns, sparse.turns)
 
@@ -251,6 +251,6 @@ def test_large_sparse_graph() -> None:
     bad = rng.random(len(i)) < 0.15
     relations[bad] = rng.integers(0, 96, int(bad.sum()))
     listing = Listing.of(layout.n, i, j, relations, np.full(len(i), np.log(0.9)))
-    made = Measurements(layout.ids, listing=listing, unary_turns=turn_evidence(layout, rng, 0.6))
+    made = Measurements(layout.ids, listing, unary_turns=turn_evidence(layout, rng, 0.6))
     options = DecodeOptions(truncated=True, symmetrized=True)
     assert correct(synchronize(made, Grid(24, 55), options), layout) > 0.98

@@ -25,6 +25,7 @@ from jigsync.values.errors import FormatError, OptionError
 from jigsync.values.gauge import Gauge
 from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
+from jigsync.values.pairs import Relations
 
 
 def random_graph(n: int, share: float, seed: int) -> Graph:
@@ -271,7 +272,7 @@ def test_the_three_decodings_of_one_pair() -> None:
     p = np.full((48, 4), 1e-6)
     p[3, 1], p[5, 2], p[5, 0], p[7, 2] = 0.34, 0.26, 0.22, 0.18
     log_p = np.log(np.broadcast_to(p.ravel() / p.sum(), (2, 2, 192))).astype(np.float32)
-    made = Measurements(("a", "b"), log_p=np.array(log_p))
+    made = Measurements(("a", "b"), Relations(np.array(log_p)))
     pairs, grid = (np.array([0]), np.array([1])), Grid(1, 2)
     joint = decode_turns(made, pairs, grid, DecodeOptions(rho="joint"))
     assert (joint.bucket[0], joint.relative[0]) == (3, 1)
@@ -297,7 +298,7 @@ def test_both_directions_are_edges_unless_symmetrized() -> None:
 
 def test_a_tie_is_no_measurement() -> None:
     flat = np.full((3, 3, 192), -np.log(192), dtype=np.float32)
-    made = Measurements(("a", "b", "c"), log_p=flat)
+    made = Measurements(("a", "b", "c"), Relations(flat))
     assert len(decode_turns(made, made.known_pairs(), Grid(1, 3), DecodeOptions())) == 0
 
 

@@ -14,6 +14,7 @@ from jigsync.values import vocabulary as v
 from jigsync.values import z4
 from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
+from jigsync.values.pairs import TouchingSides
 from jigsync.values.pose import Pose
 
 
@@ -93,9 +94,15 @@ def test_upright() -> None:
     assert not answer.turns.any()
 
 
+def sides_of(measurements: Measurements) -> np.ndarray:
+    """(4N, 4N) log-probabilities of touching sides."""
+    assert isinstance(measurements.pairs, TouchingSides)
+    return measurements.pairs.side_log_p
+
+
 def test_parts_are_reported() -> None:
     layout = layout_of(6, Grid(2, 6))
-    sides = np.array(neighbours_only(layout).side_log_p)
+    sides = np.array(sides_of(neighbours_only(layout)))
     left = np.repeat(layout.cells[:, 1] < 3, 4)
     sides[left[:, None] != left] = np.log(1e-4)
     made = Measurements.from_sides_log_p(layout.ids, sides)

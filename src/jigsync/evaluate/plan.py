@@ -19,6 +19,7 @@ from jigsync.corpus.plan import SWEEP_FILE, Skipped, load_sweep, usable_pictures
 from jigsync.cutting.options import SEVERITIES
 from jigsync.cutting.seeds import derive_seed
 from jigsync.evaluate.fingerprint import digest, generator_identity
+from jigsync.evaluate.progress import Progress
 from jigsync.evaluate.spec import GapSource, Method, PictureSource, Spec
 from jigsync.io.gap import SPLITS as GAP_SPLITS
 from jigsync.io.gap import GapSplit
@@ -26,7 +27,6 @@ from jigsync.io.images import list_images
 from jigsync.io.remote import Place, Remote
 from jigsync.measure import registry as measurers
 from jigsync.score.kinds import kinds_of
-from jigsync.studies.result import Progress
 from jigsync.values.errors import InputError, OptionError, bad_value
 from jigsync.values.layout import Grid
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jigsync.evaluate.cache import PUZZLES_FILE, REQUEST_FILE, Cache, Config
+from jigsync.evaluate.progress import Progress, silent
 from jigsync.evaluate.scores import Scored, score_cache
 from jigsync.evaluate.spec import Method, Spec, file_name
 from jigsync.evaluate.table import Line, Pair, lines, pairs
+from jigsync.io.csv_rows import csv_bytes
 from jigsync.io.files import list_names, read_json, read_jsonl, write_bytes, write_json, write_jsonl
 from jigsync.io.remote import Place
 from jigsync.io.schema import Node
 from jigsync.io.seal import checksum
 from jigsync.score.cells import GAUGES, GaugeName
-from jigsync.studies.reproduce import csv_bytes
-from jigsync.studies.result import Progress, silent
 from jigsync.values.errors import FormatError, InputError, OptionError
 
 FORMAT: Final = "jigsync-eval/1"

@@ -28,8 +28,8 @@ import torch
 from torch import Tensor, nn
 
 from jigsync.learn.likeness import LOOK, SPREAD
-from jigsync.measure.reach import KNOTS
 from jigsync.values import z4
+from jigsync.values.border import KNOTS
 
 HINTS: Final = 4
 """Numbers a side that its scores tell at once."""

@@ -16,8 +16,8 @@ from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import ENLARGE, Pictures, draw_picture, draw_window
 from jigsync.measure.learned import Models
-from jigsync.measure.reach import cells_ahead
 from jigsync.values import z4
+from jigsync.values.border import cells_ahead
 from jigsync.values.layout import Grid
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.sides import side_at

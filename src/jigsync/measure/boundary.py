@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from jigsync.measure.calibration import Calibration, shipped
@@ -83,4 +83,5 @@ class Boundary:
         regime = regime_of(contours)
         names = MEASURERS[self.name][regime]
         calibration = self.calibration or shipped(self.name, regime, names)
-        return calibrated(puzzle, make_costs(contours, names), calibration, contours.own_features)
+        found = calibrated(puzzle, make_costs(contours, names), calibration, contours.own_features)
+        return replace(found, cell=contours.cell)

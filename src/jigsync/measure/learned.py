@@ -221,6 +221,7 @@ class Learned:
         codes = models.encode(puzzle, contours)
         costs, own = learned_costs(names, contours, codes)
         found = calibrated(puzzle, costs, at_wear(calibration, names, wear(contours)), own)
+        found = replace(found, cell=contours.cell)
         if codes.looks is None or len(puzzle) > MOST_REACHED:
             return found
         scores = codes.logits(slice(0, len(codes.none)))

@@ -35,6 +35,7 @@ from jigsync.measure.weights import LIMIT, open_session, read_card, read_weights
 from jigsync.values import vocabulary as v
 from jigsync.values.errors import FormatError, JigsyncError
 from jigsync.values.measurements import DENSE_LIMIT, Measurements
+from jigsync.values.pairs import Relations
 from jigsync.values.puzzle import Puzzle
 
 Floats = NDArray[np.float64]
@@ -160,4 +161,4 @@ def mixed(boundary: Measurements, logits: NDArray[np.float32], mixing: Mixing) -
     i, j = np.nonzero(~np.eye(boundary.n, dtype=bool))
     log_p = np.full((boundary.n, boundary.n, v.RELATIONS), -math.log(v.RELATIONS), dtype=np.float32)
     log_p[i, j] = mixing.log_p(boundary.symmetric(i, j).astype(np.float64), logits[i, j].astype(np.float64))
-    return replace(boundary, log_p=log_p, side_log_p=None, listing=None, unit_only=False)
+    return replace(boundary, pairs=Relations(log_p))

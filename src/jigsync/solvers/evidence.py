@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.measure.reach import pose_terms
 from jigsync.values import vocabulary as v
+from jigsync.values.border import pose_terms
 from jigsync.values.layout import Grid
 from jigsync.values.measurements import DENSE_LIMIT, SCORE_FLOOR, Measurements
 from jigsync.values.sides import SideScores

@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from jigsync.evaluate.progress import Progress
 from jigsync.studies import decoding
 from jigsync.studies.decoding import BASE, Answer, Sample, Setup
-from jigsync.studies.result import Progress, StudyResult
+from jigsync.studies.result import StudyResult
 from jigsync.studies.rows import OTHER_DATA, TRUE_GAUGE, UNTOLD, Paper, beside, gained, named, plot_rows, table
 
 BASELINE: Final = "baseline"

@@ -20,13 +20,14 @@ from jigsync.corpus.pool import run_units
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions
 from jigsync.cutting.seeds import derive_seed
+from jigsync.evaluate.progress import Progress
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.score.cells import score
 from jigsync.score.intervals import Interval, bootstrap_mean
 from jigsync.score.kinds import kinds_of
 from jigsync.studies.cues import pictures_of
 from jigsync.studies.figure import COLOURS, figure
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.values.layout import Grid
 
 SIZES: Final = ((3, 128), (5, 128), (10, 64))

@@ -23,12 +23,13 @@ from jigsync.corpus.pool import run_units
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import SEVERITIES, CutOptions
 from jigsync.cutting.seeds import derive_seed
+from jigsync.evaluate.progress import Progress
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.measure.views import GREY, fragment_views
 from jigsync.studies.cues import pictures_of, random_window
 from jigsync.studies.figure import figure, line_style
 from jigsync.studies.orbit import PAPER_OBSERVED, normalized, plateau
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.values import z4
 from jigsync.values.layout import Grid
 

@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from jigsync.evaluate.progress import Progress
 from jigsync.score.intervals import Interval, paired_difference
 from jigsync.studies import decoding
 from jigsync.studies.decoding import BASE, Answers, Sample, Setup
 from jigsync.studies.figure import figure, line_style
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.rows import POINTS, points, says
 
 WITH: Final = "pairwise"

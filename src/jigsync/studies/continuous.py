@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from jigsync.corpus.pool import run_units
 from jigsync.cutting.photometry import jpeg_quality, jpeg_round_trip
 from jigsync.cutting.seeds import derive_seed
+from jigsync.evaluate.progress import Progress
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.measure.continuous import load_continuous, round_views
 from jigsync.measure.described import HEADS as NUMBERS
@@ -27,7 +28,7 @@ from jigsync.measure.unary import load_unary
 from jigsync.score.intervals import Interval, wilson
 from jigsync.studies.cues import pictures_of
 from jigsync.studies.figure import figure, line_style
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 
 Floats = NDArray[np.float64]
 TOLERANCES: Final = (5.0, 10.0, 22.5, 45.0)

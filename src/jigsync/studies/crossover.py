@@ -14,12 +14,13 @@ from typing import Any, Final
 import numpy as np
 
 from jigsync.cutting.options import CutOptions, Damage
+from jigsync.evaluate.progress import Progress
 from jigsync.measure.backbone import DINO, LITE0
 from jigsync.score.intervals import Interval, bootstrap_mean, paired_difference
 from jigsync.studies import cues
 from jigsync.studies.cues import CHANCE_AA, Energy, Judged
 from jigsync.studies.figure import COLOURS, figure, line_style
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.values.layout import Grid
 
 SHAPES: Final = (0.0, 8.0, 16.0, 24.0, 32.0)

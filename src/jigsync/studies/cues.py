@@ -26,6 +26,7 @@ from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions
 from jigsync.cutting.seeds import derive_seed
 from jigsync.engine.native import branch_and_bound
+from jigsync.evaluate.progress import Progress
 from jigsync.io.images import list_images, read_rgb
 from jigsync.measure import backbone as backbones
 from jigsync.measure import boundary, content
@@ -39,7 +40,6 @@ from jigsync.score.intervals import Interval, bootstrap_mean, wilson
 from jigsync.score.touching import touching
 from jigsync.solvers.energy import placement_energy
 from jigsync.solvers.exact import allowed_turns
-from jigsync.studies.result import Progress
 from jigsync.values import z4
 from jigsync.values.errors import MissingExtraError
 from jigsync.values.layout import Grid

@@ -24,6 +24,7 @@ from jigsync.corpus.pool import run_units
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions, severity
 from jigsync.cutting.seeds import derive_seed
+from jigsync.evaluate.progress import Progress, silent
 from jigsync.io.images import read_rgb
 from jigsync.measure import registry
 from jigsync.measure.contour import read_contours
@@ -32,7 +33,6 @@ from jigsync.score.cells import MEASURES, score_batch
 from jigsync.score.intervals import Interval, bootstrap_mean, paired_difference, wilson
 from jigsync.studies.cues import pictures_of, random_window
 from jigsync.studies.kept import folder, kept
-from jigsync.studies.result import Progress, silent
 from jigsync.studies.synthetic import Layout
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import SyncResult, synchronize

@@ -15,12 +15,13 @@ from typing import Any, Final
 import numpy as np
 
 from jigsync.cutting.options import CutOptions
+from jigsync.evaluate.progress import Progress
 from jigsync.measure.backbone import DINO, LITE0
 from jigsync.score.intervals import Interval, paired_difference
 from jigsync.studies import cues
 from jigsync.studies.cues import CHANCE_AA, LITERAL, Energy, Judged
 from jigsync.studies.figure import COLOURS, figure
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.values.layout import Grid
 
 PUZZLES: Final = 80

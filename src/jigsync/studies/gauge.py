@@ -17,8 +17,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.evaluate.progress import Progress
 from jigsync.studies.figure import COLOURS, MARKERS, figure
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.synthetic import Floats, random_layout
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.graph import Graph

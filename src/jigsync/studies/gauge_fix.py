@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from jigsync.evaluate.progress import Progress
 from jigsync.score.intervals import Interval, wilson
 from jigsync.studies import decoding
 from jigsync.studies.decoding import BASE, Answer, Answers, Sample, Setup
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.rows import OTHER_DATA, Paper, beside, gained, plot_rows, table
 
 PENALTY: Final = "fitting penalty (vacuous)"

@@ -17,8 +17,9 @@ import numpy as np
 
 from jigsync.io.files import write_bytes
 from jigsync.values.measurements import Measurements, UnaryCells
+from jigsync.values.pairs import Relations, TouchingSides
 
-_ARRAYS: Final = ("log_p", "side_log_p", "unary_turns", "border", "reach")
+_ARRAYS: Final = ("unary_turns", "border", "reach")
 
 
 @cache
@@ -32,22 +33,28 @@ def folder() -> Path:
 
 
 def kept(root: Path, about: str, make: Callable[[], Measurements]) -> Measurements:
-    """What `make` gave when it was last asked `about` the same, or what it gives now. Listings are never kept."""
+    """What `make` gave when it was last asked `about` the same, or what it gives now. Dense forms are kept."""
     path = root / f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.npz"
     if path.is_file():
         return _read(path)
     made = make()
-    if made.listing is None:
-        write_bytes(path, _bytes(made))
+    if isinstance(made.pairs, Relations | TouchingSides):
+        write_bytes(path, _bytes(made, made.pairs))
     return made
 
 
-def _bytes(made: Measurements) -> bytes:
+def _bytes(made: Measurements, pairs: Relations | TouchingSides) -> bytes:
     arrays: dict[str, Any] = {name: value for name in _ARRAYS if (value := getattr(made, name)) is not None}
+    if isinstance(pairs, Relations):
+        arrays["relations"] = pairs.dense
+    else:
+        arrays["side_log_p"] = pairs.side_log_p
+    if made.cell is not None:
+        arrays["cell"] = np.array(made.cell)
     if made.unary_cells is not None:
         arrays |= {"cells_xy": made.unary_cells.xy, "cells_sigma": made.unary_cells.sigma}
     buffer = io.BytesIO()
-    arrays |= {"ids": np.array(made.ids), "note": np.array(made.note), "unit_only": np.array(made.unit_only)}
+    arrays |= {"ids": np.array(made.ids), "note": np.array(made.note)}
     np.savez(buffer, **arrays)
     return buffer.getvalue()
 
@@ -55,10 +62,12 @@ def _bytes(made: Measurements) -> bytes:
 def _read(path: Path) -> Measurements:
     with np.load(path, allow_pickle=False) as stored:
         cells = UnaryCells(stored["cells_xy"], stored["cells_sigma"]) if "cells_xy" in stored else None
+        whole = "relations" in stored
         return Measurements(
             tuple(str(name) for name in stored["ids"]),
+            Relations(stored["relations"]) if whole else TouchingSides(stored["side_log_p"]),
             **{name: stored[name] for name in _ARRAYS if name in stored},
-            unit_only=bool(stored["unit_only"]),
             unary_cells=cells,
+            cell=float(stored["cell"]) if "cell" in stored else None,
             note=str(stored["note"]),
         )

@@ -27,6 +27,7 @@ from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import SEVERITIES, CutOptions
 from jigsync.cutting.photometry import jpeg_quality, jpeg_round_trip
 from jigsync.cutting.seeds import derive_seed
+from jigsync.evaluate.progress import Progress
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.measure.unary import UnaryModel, load_unary
 from jigsync.measure.views import GREY, Views, fragment_views
@@ -34,7 +35,7 @@ from jigsync.score.intervals import Interval, paired_difference, wilson
 from jigsync.studies.cues import pictures_of, random_window
 from jigsync.studies.figure import COLOURS, figure
 from jigsync.studies.jpeg_traces import says_odd
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.values import z4
 from jigsync.values.layout import Grid
 from jigsync.values.puzzle import Fragments, Pixels, Puzzle

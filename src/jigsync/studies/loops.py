@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from jigsync.evaluate.progress import Progress
 from jigsync.score.intervals import Interval, bootstrap_mean, wilson
 from jigsync.studies import decoding
 from jigsync.studies.decoding import BASE, Answer, Sample, Setup
 from jigsync.studies.figure import figure, line_style
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.rows import OTHER_DATA
 
 TOP: Final = 4

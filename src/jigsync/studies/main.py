@@ -19,6 +19,7 @@ from jigsync.cutting.options import SEVERITIES
 from jigsync.evaluate.cache import Config
 from jigsync.evaluate.plan import Wanted, from_pictures, methods_of
 from jigsync.evaluate.predict import predict
+from jigsync.evaluate.progress import Progress
 from jigsync.evaluate.run import Evaluation, begin, evaluate
 from jigsync.evaluate.scores import Scored
 from jigsync.evaluate.table import ALL_KINDS, Line
@@ -26,7 +27,7 @@ from jigsync.measure import registry
 from jigsync.score.cells import GAUGES
 from jigsync.score.intervals import bootstrap_mean, paired_difference
 from jigsync.studies.figure import figure, line_style
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.rows import points
 from jigsync.values.layout import Grid
 

@@ -21,8 +21,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.evaluate.progress import Progress
 from jigsync.studies.figure import figure, line_style
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.values import z4
 
 SIZES: Final = (2, 3, 4, 5, 6, 8, 10)

@@ -23,6 +23,7 @@ from jigsync.corpus.pool import run_units
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions, severity
 from jigsync.cutting.seeds import derive_seed
+from jigsync.evaluate.progress import Progress
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.measure import backbone as backbones
 from jigsync.measure import registry
@@ -31,7 +32,7 @@ from jigsync.score.intervals import Interval, bootstrap_mean, wilson
 from jigsync.studies import cues, decoding
 from jigsync.studies.coherence import coherence
 from jigsync.studies.figure import figure, line_style
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.values import z4
 from jigsync.values.layout import Grid
 

@@ -16,9 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from jigsync.corpus.pool import run_units
+from jigsync.evaluate.progress import Progress
 from jigsync.score.intervals import bootstrap_mean
 from jigsync.studies.figure import figure
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.sampled import SampledEdges, SampledScore, frame_xy, solve_and_score
 from jigsync.studies.synthetic import Layout, random_layout
 from jigsync.values import vocabulary as v

@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 from jigsync.corpus.procedural import BETAS, procedural_picture
 from jigsync.cutting.options import CutOptions, Damage
 from jigsync.cutting.seeds import derive_seed
+from jigsync.evaluate.progress import Progress
 from jigsync.score.intervals import Interval, wilson
 from jigsync.studies import cues
 from jigsync.studies.cues import LITERAL, Energy, Judged, Task
 from jigsync.studies.figure import figure, line_style
 from jigsync.studies.probe import read_cells
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.values.layout import Grid
 
 EROSIONS: Final = (0.0, 0.05, 0.10, 0.20)

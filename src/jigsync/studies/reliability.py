@@ -20,12 +20,13 @@ from jigsync.corpus.pool import run_units
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import SEVERITIES, CutOptions
 from jigsync.cutting.seeds import derive_seed
+from jigsync.evaluate.progress import Progress
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.learn.fit.confidence import BINS, calibration_error, right_fragments
 from jigsync.score.intervals import bootstrap_mean, wilson
 from jigsync.studies.cues import pictures_of
 from jigsync.studies.figure import COLOURS, figure
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.values.layout import Grid
 
 SIZES: Final = ((3, 96), (4, 64), (6, 48))

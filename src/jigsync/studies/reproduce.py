@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import inspect
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from jigsync.evaluate.progress import Progress, silent
+from jigsync.io.csv_rows import csv_bytes
 from jigsync.io.files import write_bytes, write_json
-from jigsync.studies.result import Progress, Study, StudyResult, silent
+from jigsync.studies.result import Study, StudyResult
 from jigsync.values.errors import MissingExtraError, OptionError
 
 STUDIES: Final[dict[str, str]] = {
@@ -108,19 +108,3 @@ def command(name: str, full: bool, seed: int, inputs: Mapping[str, Path]) -> str
     """The command that repeats a study; folders are named by what they hold, not by where they lie here."""
     words = ["jigsync reproduce", name, *(["--full"] if full else []), *([f"--seed {seed}"] if seed else [])]
     return " ".join([*words, *(f"--{option} {option.upper()}" for option in inputs)])
-
-
-def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """UTF-8 CSV; floats with 10 significant digits, None as an empty field."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-    return text.getvalue().encode("utf-8")
-
-
-def _cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    return f"{value:.10g}" if isinstance(value, float) else value

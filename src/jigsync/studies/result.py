@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-Progress = Callable[[str, int, int], None]
-"""report(what, done, total), called now and then."""
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Reports nothing."""
+from jigsync.evaluate.progress import Progress
 
 
 @dataclass(frozen=True)

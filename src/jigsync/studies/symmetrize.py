@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from jigsync.evaluate.progress import Progress
 from jigsync.score.intervals import Interval, bootstrap_mean
 from jigsync.studies import decoding
 from jigsync.studies.decoding import BASE, Answers, Sample, Setup
-from jigsync.studies.result import Compared, Progress, StudyResult
+from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.rows import OTHER_DATA, POINTS, TRUE_GAUGE, UNTOLD, Paper, beside, plot_rows, points, says, table
 
 PLAIN: Final = "conditioned decoding"

@@ -12,6 +12,7 @@ from jigsync.values import vocabulary as v
 from jigsync.values import z4
 from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
+from jigsync.values.pairs import Relations
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -75,7 +76,7 @@ def peaked(relation: NDArray[Any], mass: float = 0.9) -> NDArray[np.float32]:
 
 def measured(layout: Layout, relations: NDArray[Any], mass: float = 0.9, **unary: Any) -> Measurements:
     """Dense measurements that report the given (N, N) relations."""
-    return Measurements(layout.ids, log_p=peaked(relations, mass), **unary)
+    return Measurements(layout.ids, Relations(peaked(relations, mass)), **unary)
 
 
 def true_relations(layout: Layout) -> Ints:

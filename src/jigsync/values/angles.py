@@ -49,9 +49,9 @@ def of_turns(turns: int) -> float:
     return wrap(turns % z4.ORDER * QUARTER)
 
 
-def nearest_turns(angle: float) -> int:
-    """The quarter turn nearest to an angle."""
-    return round(angle / QUARTER) % z4.ORDER
+def nearest_turns(angle: NDArray[Any]) -> NDArray[np.int64]:
+    """The quarter turns nearest to angles, 0..3. Shapes: (...,) -> (...,)."""
+    return np.asarray(np.rint(np.asarray(angle) / QUARTER), dtype=np.int64) % z4.ORDER
 
 
 def phase(angle: NDArray[Any]) -> NDArray[np.complex128]:

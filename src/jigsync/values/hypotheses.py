@@ -129,6 +129,9 @@ class PairHypotheses:
         if self.turns is not None or other.turns is not None:
             lists = (part.turns if part.turns is not None else np.full(len(part), NO_TURNS) for part in (self, other))
             turns = np.concatenate(list(lists))
-        names = ("i", "j", "angle", "xy", "log_odds", "information")
-        both = (np.concatenate([getattr(self, name), getattr(other, name)]) for name in names)
-        return PairHypotheses(self.n, *both, turns)
+        both = [
+            np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("i", "j", "angle", "xy", "log_odds", "information")
+        ]
+        i, j, angle, xy, log_odds, information = both
+        return PairHypotheses(self.n, i, j, angle, xy, log_odds, information, turns)

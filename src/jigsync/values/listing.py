@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from jigsync.values import vocabulary as v
 from jigsync.values.errors import FormatError
+from jigsync.values.hypotheses import PairHypotheses
 from jigsync.values.sides import SideScores
+from jigsync.values.steps import hypotheses_of_relations, hypotheses_of_sides
 
 UNIFORM: Final = -math.log(v.RELATIONS)
 """log(1/192): what a relation of an unknown pair has."""
@@ -29,9 +31,6 @@ MIN_REST: Final = 1e-6
 
 MASS_SLACK: Final = 1e-3
 """How far above 1 a pair's probabilities may sum before they are refused."""
-
-OTHERS: Final = v.RELATIONS - v.UNIT_RELATIONS
-"""Relations in which two fragments are not direct neighbours: 176."""
 
 
 def _sides_of_unit() -> NDArray[np.int64]:
@@ -49,14 +48,17 @@ SIDES_OF_UNIT: Final = _sides_of_unit()
 class Listing:
     """Sparse relations, sorted by (i, j, relation), each ordered pair's relations at most once.
 
-    Shapes: i, j (M,) int32; relation (M,) int16; log_p (M,) float32. `background` is one log-probability.
+    Shapes: i, j (M,) int32; relation (M,) int16; listed (M,) float32 log-probabilities. `background` is one
+    log-probability. `unit_only`: nothing is known beyond direct neighbours.
     """
 
+    n: int
     i: NDArray[np.int32]
     j: NDArray[np.int32]
     relation: NDArray[np.int16]
-    log_p: NDArray[np.float32]
+    listed: NDArray[np.float32]
     background: float = UNIFORM
+    unit_only: bool = False
 
     @classmethod
     def of(
@@ -67,6 +69,7 @@ class Listing:
         relation: NDArray[Any],
         log_p: NDArray[Any],
         background: float = UNIFORM,
+        unit_only: bool = False,
     ) -> Listing:
         """Sorts and checks; FormatError names what is wrong."""
         i, j, relation = (np.asarray(a, dtype=np.int64) for a in (i, j, relation))
@@ -84,11 +87,13 @@ class Listing:
         if np.isnan(log_p).any() or not np.isfinite(background):
             raise FormatError("Listed log-probabilities must not be NaN, and the background must be finite.")
         listing = cls(
+            n,
             i[order].astype(np.int32),
             j[order].astype(np.int32),
             relation[order].astype(np.int16),
             log_p[order],
             float(background),
+            unit_only,
         )
         _, _, mass, _ = listing.pairs()
         if len(mass) and mass.max() > 1 + MASS_SLACK:
@@ -98,13 +103,13 @@ class Listing:
     def __len__(self) -> int:
         return len(self.i)
 
-    def select(self, n: int, members: NDArray[np.int64]) -> Listing:
+    def select(self, members: NDArray[np.int64]) -> Listing:
         """The listing of some fragments, renumbered in the given order."""
-        new = np.full(n, -1, dtype=np.int64)
+        new = np.full(self.n, -1, dtype=np.int64)
         new[members] = np.arange(len(members))
         keep = (new[self.i] >= 0) & (new[self.j] >= 0)
-        i, j, relation, log_p = (a[keep] for a in (self.i, self.j, self.relation, self.log_p))
-        return Listing.of(len(members), new[i], new[j], relation, log_p, self.background)
+        i, j, relation, log_p = (a[keep] for a in (self.i, self.j, self.relation, self.listed))
+        return Listing.of(len(members), new[i], new[j], relation, log_p, self.background, self.unit_only)
 
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """The ordered pairs of which something is listed, ascending.
@@ -114,7 +119,7 @@ class Listing:
         new = np.ones(len(self.i), dtype=bool)
         new[1:] = (np.diff(self.i) != 0) | (np.diff(self.j) != 0)
         number = np.cumsum(new) - 1
-        p = np.exp(self.log_p.astype(np.float64))
+        p = np.exp(self.listed.astype(np.float64))
         mass = np.asarray(np.bincount(number, weights=p, minlength=int(new.sum())), dtype=np.float64)
         return self.i[new].astype(np.int64), self.j[new].astype(np.int64), mass, number
 
@@ -127,7 +132,7 @@ class Listing:
         """
         rest = np.maximum(1.0 - mass, MIN_REST)
         open_units = v.UNIT_RELATIONS - units
-        open_others = OTHERS - others
+        open_others = v.OTHERS - others
         even = rest / np.maximum(open_units + open_others, 1)
         unit = np.minimum(math.exp(self.background), even)
         other = (rest - unit * open_units) / np.maximum(open_others, 1)
@@ -143,9 +148,9 @@ class Listing:
         units = np.bincount(number[is_unit], minlength=len(first))
         others = np.bincount(number[~is_unit], minlength=len(first))
         unit, other = self.unlisted(mass, units, others)
-        p = np.exp(self.log_p.astype(np.float64))
+        p = np.exp(self.listed.astype(np.float64))
         listed_others = np.bincount(number[~is_unit], weights=p[~is_unit], minlength=len(first))
-        return unit, other, listed_others + other * (OTHERS - others)
+        return unit, other, listed_others + other * (v.OTHERS - others)
 
     def unknown(self) -> tuple[float, float]:
         """Probability of one unit step and of one other relation of a pair of which nothing is listed."""
@@ -153,42 +158,56 @@ class Listing:
         unit, other = self.unlisted(np.zeros(1), none, none)
         return float(unit[0]), float(other[0])
 
-    def log_p_of(self, n: int, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float32]:
+    def known(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The unordered pairs i < j that are listed in either direction, ascending."""
+        first, second, _, _ = self.pairs()
+        key = np.unique(np.minimum(first, second) * self.n + np.maximum(first, second))
+        return key // self.n, key % self.n
+
+    def log_p(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float32]:
         """All 192 log-probabilities of given ordered pairs.
 
         Shapes: i, j (P,) -> (P, 192).
         """
         _, _, _, number = self.pairs()
-        at, p_unit, p_other, _ = self._of_pairs(n, np.asarray(i, dtype=np.int64) * n + j)
+        at, p_unit, p_other, _ = self._of_pairs(np.asarray(i, dtype=np.int64) * self.n + j)
         log_unit, log_other = (np.log(p).astype(np.float32)[:, None] for p in (p_unit, p_other))
         out = np.where(v.IS_UNIT, log_unit, log_other)
         count = np.where(at < 0, 0, np.bincount(number, minlength=1)[at])
         start = np.searchsorted(number, at)
         row = np.repeat(np.arange(len(at)), count)
         entry = np.arange(len(row)) + np.repeat(start - (np.cumsum(count) - count), count)
-        out[row, self.relation[entry]] = self.log_p[entry]
+        out[row, self.relation[entry]] = self.listed[entry]
         return out
 
-    def side_scores(self, n: int, floor: float) -> SideScores:
+    def hypotheses(self, cell: float) -> PairHypotheses:
+        """The likeliest listed relations of every pair."""
+        if self.unit_only:
+            return hypotheses_of_sides(self.sides(-np.inf), cell)
+        i, j = self.known()
+        p = (np.exp(self.log_p(i, j)) + np.exp(self.log_p(j, i))[:, v.REVERSE]) / 2
+        return hypotheses_of_relations(self.n, i, j, p, cell)
+
+    def sides(self, floor: float) -> SideScores:
         """Sparse side scores of every listed unit step, symmetrised: see `Measurements.sides`."""
-        unit = v.IS_UNIT[self.relation]
+        n, unit = self.n, v.IS_UNIT[self.relation]
         ends = SIDES_OF_UNIT[self.relation[unit]]
         width = 4 * n
         s, t = 4 * self.i[unit].astype(np.int64) + ends[:, 0], 4 * self.j[unit].astype(np.int64) + ends[:, 1]
         listed = s * width + t
         order = np.argsort(listed)
-        listed, p_listed = listed[order], np.exp(self.log_p[unit].astype(np.float64))[order]
+        listed, p_listed = listed[order], np.exp(self.listed[unit].astype(np.float64))[order]
         keys = np.union1d(listed, t * width + s)
         s, t = keys // width, keys % width
 
         def one_way(a: NDArray[np.int64], b: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             """p(a touches b), listed or not, and the mass of the pair's non-unit relations."""
-            _, p, _, others = self._of_pairs(n, (a // 4) * n + b // 4)
+            _, p, _, others = self._of_pairs((a // 4) * n + b // 4)
             at = _find(listed, a * width + b)
             return np.where(at < 0, p, p_listed[at]) if len(listed) else p, others
 
         (p_forth, rest_forth), (p_back, rest_back) = one_way(s, t), one_way(t, s)
-        base = np.maximum(rest_forth + rest_back, MIN_REST) / OTHERS
+        base = np.maximum(rest_forth + rest_back, MIN_REST) / v.OTHERS
         with np.errstate(divide="ignore"):
             score = np.maximum(np.log((p_forth + p_back) / base), floor).astype(np.float32)
         indptr = np.searchsorted(s, np.arange(width + 1)).astype(np.int64)
@@ -197,16 +216,16 @@ class Listing:
         return SideScores(n, None, indptr, t.astype(np.int32), score, unlisted)
 
     def _of_pairs(
-        self, n: int, wanted: NDArray[np.int64]
+        self, wanted: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Of pairs i * n + j: number of the listed pair (-1: none), and what `summary` says of it.
 
         Shapes: (P,) -> four (P,).
         """
         first, second, _, _ = self.pairs()
-        at = _find(first * n + second, wanted)
+        at = _find(first * self.n + second, wanted)
         blank_unit, blank_other = self.unknown()
-        columns = zip(self.summary(), (blank_unit, blank_other, blank_other * OTHERS), strict=True)
+        columns = zip(self.summary(), (blank_unit, blank_other, blank_other * v.OTHERS), strict=True)
         unit, other, others = (np.append(known, blank)[at] for known, blank in columns)
         return at, unit, other, others
 

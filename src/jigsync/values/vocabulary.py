@@ -40,6 +40,8 @@ BUCKETS: Final = 48
 RELATIONS: Final = BUCKETS * z4.ORDER
 UNIT_RELATIONS: Final = 16
 """Relations of direct neighbours: 4 bearings x 4 relative turns."""
+OTHERS: Final = RELATIONS - UNIT_RELATIONS
+"""Relations in which two fragments are not direct neighbours: 176."""
 
 _RINGS: Final = ((3, 4), (5, 7), (8, -1))
 """Chebyshev bands of the sector buckets in bucket order; -1 is open."""
