@@ -71,7 +71,7 @@ class PairPoses:
 class Paired:
     """Matches sorted by pair.
 
-    Shapes: i, j, first, count (P,) int64 of the pairs; s, t (M,) int64, strength (M,) and pair (M,) of the matches.
+    Shapes: i, j, first, count (P,) int64 of the pairs; s, t (M,) int64 and strength (M,) of the matches.
     """
 
     i: Ints
@@ -81,7 +81,16 @@ class Paired:
     s: Ints
     t: Ints
     strength: Floats
-    pair: Ints
+
+    def of_pairs(self, pairs: Ints) -> tuple[Ints, Ints]:
+        """The matches of some pairs, one pair after the other: the place in `pairs` and the number of each match.
+
+        Shapes: (P,) -> (M',), (M',).
+        """
+        count = self.count[pairs]
+        which = np.repeat(np.arange(len(pairs)), count)
+        place = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        return which, place + np.repeat(self.first[pairs], count)
 
 
 def paired(matches: Matches, outlines: Outlines) -> Paired:
@@ -94,14 +103,10 @@ def paired(matches: Matches, outlines: Outlines) -> Paired:
     total = np.add.reduceat(strength, first) if len(pairs) else np.zeros(0)
     most = np.argsort(-total, kind="stable")[: PAIRS_PER_FRAGMENT * n]
     chosen = np.sort(most[(total[most] > LEAST_WORTH) & (count[most] > 1)])
-    at = np.full(len(pairs), -1, dtype=np.int64)
-    at[chosen] = np.arange(len(chosen))
-    mine = np.repeat(at, count)
-    kept = mine >= 0
+    kept = np.repeat(np.isin(np.arange(len(pairs)), chosen), count)
     starts = np.concatenate([[0], np.cumsum(count[chosen])])[:-1].astype(np.int64)
-    return Paired(
-        pairs[chosen] // n, pairs[chosen] % n, starts, count[chosen], s[kept], t[kept], strength[kept], mine[kept]
-    )
+    mine = s[kept], t[kept], strength[kept]
+    return Paired(pairs[chosen] // n, pairs[chosen] % n, starts, count[chosen], *mine)
 
 
 def propose(found: Paired, outlines: Outlines, gap: float = 0.0) -> PairPoses:
@@ -167,35 +172,56 @@ def refit(
     found: Paired, pair: Ints, phase: Complex, xy: Complex, points: Complex, normal: Complex, step: float
 ) -> PairPoses:
     """Poses fitted to all matches of their pairs, those that became the same dropped, the worthiest first."""
-    count = found.count[pair]
-    which = np.repeat(np.arange(len(pair)), count)
-    at = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(found.first[pair], count)
+    which, at = found.of_pairs(pair)
     s, t, strength = found.s[at], found.t[at], found.strength[at]
     a, b, out_a, out_b = points[s], points[t], normal[s], normal[t]
-    h = len(pair)
-
-    def total(values: NDArray[np.float64] | Complex) -> Complex:
-        return np.bincount(which, np.real(values), h) + 1j * np.bincount(which, np.imag(values), h)
-
-    def weights(tolerance: float) -> Floats:
-        away = phase[which] * b + xy[which] - a
-        near = np.maximum(1 - (away.real**2 + away.imag**2) / tolerance**2, 0)
-        return np.where((phase[which] * out_b * out_a.conj()).real < OPPOSITE, strength * near**2, 0.0)
-
     for k in range(ROUNDS):
-        w = weights(TOLERANCE * step * (WIDE + (1 - WIDE) * k / (ROUNDS - 1)))
-        mass = np.maximum(np.bincount(which, w, h), 1e-12)
-        mean_a, mean_b = total(w * a) / mass, total(w * b) / mass
-        turn = total(w * (a - mean_a[which]) * (b - mean_b[which]).conj())
-        size = np.abs(turn)
-        phase = np.where(size > 1e-9 * mass, turn / np.maximum(size, 1e-300), phase)
-        xy = mean_a - phase * mean_b
-    worth = np.bincount(which, weights(TOLERANCE * step), h)
-    poses = PairPoses(found.i[pair], found.j[pair], phase, xy, worth)
-    middle = np.bincount(found.pair, points[found.t].real, len(found.i)) + 1j * np.bincount(
-        found.pair, points[found.t].imag, len(found.i)
-    )
-    return _distinct(poses, pair, (middle / np.maximum(found.count, 1))[pair], step)
+        tolerance = TOLERANCE * step * (WIDE + (1 - WIDE) * k / (ROUNDS - 1))
+        w = weighed(phase, xy, which, strength, a, b, out_a, out_b, tolerance)
+        phase, xy = fitted(phase, which, w, a, b)
+    w = weighed(phase, xy, which, strength, a, b, out_a, out_b, TOLERANCE * step)
+    poses = PairPoses(found.i[pair], found.j[pair], phase, xy, np.bincount(which, w, len(pair)))
+    middle = summed(b, which, len(pair)) / np.maximum(found.count[pair], 1)
+    return _distinct(poses, pair, middle, step)
+
+
+def weighed(
+    phase: Complex,
+    xy: Complex,
+    which: Ints,
+    strength: Floats,
+    a: Complex,
+    b: Complex,
+    out_a: Complex,
+    out_b: Complex,
+    tolerance: float,
+) -> Floats:
+    """Weights of matches under poses: strength (1 - (r / tolerance)^2)^2, 0 beyond it and where normals agree.
+
+    Shapes: phase, xy (H,), all others (M,) -> (M,).
+    """
+    away = phase[which] * b + xy[which] - a
+    near = np.maximum(1 - (away.real**2 + away.imag**2) / tolerance**2, 0)
+    return np.where((phase[which] * out_b * out_a.conj()).real < OPPOSITE, strength * near**2, 0.0)
+
+
+def fitted(phase: Complex, which: Ints, w: Floats, a: Complex, b: Complex) -> tuple[Complex, Complex]:
+    """min over (R, xy) of sum_m w_m |a_m - R b_m - xy|^2 of every pose; a pose without weight keeps its angle.
+
+    Shapes: phase (H,), which, w, a, b (M,) -> (H,), (H,).
+    """
+    h = len(phase)
+    mass = np.maximum(np.bincount(which, w, h), 1e-12)
+    mean_a, mean_b = summed(w * a, which, h) / mass, summed(w * b, which, h) / mass
+    turn = summed(w * (a - mean_a[which]) * (b - mean_b[which]).conj(), which, h)
+    size = np.abs(turn)
+    phase = np.where(size > 1e-9 * mass, turn / np.maximum(size, 1e-300), phase)
+    return phase, mean_a - phase * mean_b
+
+
+def summed(values: Complex, which: Ints, count: int) -> Complex:
+    """Sums by number. Shapes: (M,), (M,) -> (count,)."""
+    return np.asarray(np.bincount(which, values.real, count) + 1j * np.bincount(which, values.imag, count))
 
 
 def _distinct(poses: PairPoses, pair: Ints, middle: Complex, step: float) -> PairPoses:
