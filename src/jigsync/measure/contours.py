@@ -117,18 +117,24 @@ class Read:
     gap: float
     described: Floats
 
+    @property
+    def size(self) -> float:
+        """sqrt(area) of the median fragment, px."""
+        return self.outlines.step / STEP * REFERENCE
+
+    def hypotheses(self, odds: Floats) -> PairHypotheses:
+        """All poses, with these odds of FEATURES."""
+        poses = self.poses
+        known = information(poses, self.contacts, self.outlines)
+        turn, xy = angles.wrap(np.angle(poses.phase)), angles.vectors(poses.xy)
+        return PairHypotheses(self.outlines.n, poses.i, poses.j, turn, xy, self.described @ odds, known)
+
     def judged(self, odds: Floats) -> Hypothesised:
-        """With these odds: the hypotheses that are not out of the question, the likeliest first."""
-        log_odds = self.described @ odds
-        order = np.argsort(-log_odds, kind="stable")[: MOST_PER_FRAGMENT * self.outlines.n]
-        order = order[log_odds[order] > LEAST_ODDS]
-        poses = self.poses.keep(order)
-        known = information(self.poses, self.contacts, self.outlines)[order]
-        phase = np.angle(poses.phase)
-        found = PairHypotheses(
-            self.outlines.n, poses.i, poses.j, angles.wrap(phase), angles.vectors(poses.xy), log_odds[order], known
-        )
-        return Hypothesised(found, self.outlines.step / STEP * REFERENCE, self.outlines, self.matches)
+        """The hypotheses that are not out of the question, the likeliest first."""
+        found = self.hypotheses(odds)
+        order = np.argsort(-found.log_odds, kind="stable")[: MOST_PER_FRAGMENT * found.n]
+        order = order[found.log_odds[order] > LEAST_ODDS]
+        return Hypothesised(found.keep(order), self.size, self.outlines, self.matches)
 
 
 def read(outlines: Outlines, scans: list[Scan], codes: SampleCodes) -> Read:
