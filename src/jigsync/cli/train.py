@@ -289,9 +289,7 @@ def contours(
     _run(ctx, task, out, start, as_json, window=64, warm=8)
 
 
-def _run(
-    ctx: typer.Context, task: Task, out: Path, start: list[Path] | None, as_json: bool, **chunks: int
-) -> None:
+def _run(ctx: typer.Context, task: Task, out: Path, start: list[Path] | None, as_json: bool, **chunks: int) -> None:
     """Trains as the command's options LOOP say, with a line of progress on stderr at every log."""
     import json
 

@@ -92,9 +92,7 @@ class ContourEncoder(nn.Module):
         super().__init__()
         width = options.width
         self.stem = nn.Linear(CHANNELS, width)
-        self.blocks = nn.ModuleList(
-            _Block(width, DISTANCES.index(-d), DISTANCES.index(d)) for d in options.dilations
-        )
+        self.blocks = nn.ModuleList(_Block(width, DISTANCES.index(-d), DISTANCES.index(d)) for d in options.dilations)
         self.f = nn.Linear(width, options.code)
         self.g = nn.Linear(width, options.code)
         self.none = nn.Linear(width, 1)
@@ -140,9 +138,7 @@ class Batch:
     spans: Sequence[tuple[int, int]]
 
 
-def losses(
-    f: Tensor, g: Tensor, none: Tensor, batch: Batch, puzzle: int
-) -> tuple[Tensor, Tensor, Tensor]:
+def losses(f: Tensor, g: Tensor, none: Tensor, batch: Batch, puzzle: int) -> tuple[Tensor, Tensor, Tensor]:
     """Of a puzzle's anchors: -log p(the truth), whether the likeliest is right, whether they have a mate. (A,) each."""
     first, last = batch.spans[puzzle]
     rows = batch.anchors[puzzle]
@@ -157,7 +153,9 @@ def losses(
     own = logits.gather(1, around)
     true = torch.where(has, torch.logsumexp(torch.where(has[:, None], own, 0.0), dim=1), none[rows])
     best = logits.max(dim=1)
-    hit = torch.where(has, (best.indices[:, None] == around).any(dim=1) & (best.values > none[rows]), best.values < none[rows])
+    hit = torch.where(
+        has, (best.indices[:, None] == around).any(dim=1) & (best.values > none[rows]), best.values < none[rows]
+    )
     return every - true, hit.float(), has
 
 

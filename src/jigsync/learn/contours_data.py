@@ -39,7 +39,7 @@ BACK: Final = 2.5
 def true_mates(outlines: Outlines, poses: Sequence[Pose]) -> Ints:
     """The nearest facing sample of another fragment where fragments lie as they should, NO_MATE or IGNORED.
 
-    Where another fragment is in front, but the two do not agree on who is whose nearest, IGNORED; also where three meet.
+    IGNORED where another fragment is in front, but the two do not agree on who is whose nearest, or three meet.
 
     Args:
         poses: canvas_from_frag of every fragment.

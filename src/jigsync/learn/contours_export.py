@@ -1,4 +1,4 @@
-"""What of the contour network is exported: its encoder, as `measure.contours` documents it, and the odds of hypotheses."""
+"""What of the contour network is exported: its encoder, as `measure.contours` documents it, and its odds."""
 
 from __future__ import annotations
 

@@ -67,7 +67,9 @@ class ContourTask:
         """The fixed puzzles of validation, by kind."""
         sets: dict[str, list[Sample]] = {}
         for name, kind in self.mixture.items():
-            drawn = (draw_puzzle(self.held_out, {name: kind}, derive_seed("held out", name), k) for k in range(VALIDATION))
+            drawn = (
+                draw_puzzle(self.held_out, {name: kind}, derive_seed("held out", name), k) for k in range(VALIDATION)
+            )
             sets[name] = [sample_of(puzzle, truth) for puzzle, truth, _ in drawn]
         return sets
 

@@ -72,9 +72,7 @@ def match(codes: SampleCodes, outlines: Outlines) -> tuple[Matches, Floats32]:
     return found, log_all
 
 
-def _block(
-    here: Floats32, there: Floats32, none: Floats32, owner: Ints, start: Ints, part: slice
-) -> _Kept:
+def _block(here: Floats32, there: Floats32, none: Floats32, owner: Ints, start: Ints, part: slice) -> _Kept:
     scores = here[part] @ there
     for fragment in range(owner[part.start], owner[part.stop - 1] + 1):
         rows = slice(max(start[fragment], part.start) - part.start, min(start[fragment + 1], part.stop) - part.start)

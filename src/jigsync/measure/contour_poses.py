@@ -128,9 +128,7 @@ def propose(found: Paired, outlines: Outlines, gap: float = 0.0) -> PairPoses:
     return refit(found, pair, phase, xy, points, normal, outlines.step)
 
 
-def _seeds(
-    found: Paired, points: Complex, normal: Complex, step: float, pairs: Ints
-) -> tuple[Ints, Complex, Complex]:
+def _seeds(found: Paired, points: Complex, normal: Complex, step: float, pairs: Ints) -> tuple[Ints, Complex, Complex]:
     """The best poses of some pairs that differ. Shapes: (P,) -> (S,) each: pair, phase, xy."""
     column = np.arange(FEW)
     there = column < found.count[pairs][:, None]

@@ -10,7 +10,7 @@ weights of `contour_evidence.FEATURES` in the log-odds of a hypothesis, fitted o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +29,7 @@ from jigsync.measure.parts import side_by_side, spans
 from jigsync.measure.weights import open_session, read_card, read_weights, weights_path
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
 from jigsync.values import angles
-from jigsync.values.errors import FormatError
+from jigsync.values.errors import FormatError, JigsyncError
 from jigsync.values.hypotheses import PairHypotheses
 from jigsync.values.hypothesised import Hypothesised
 from jigsync.values.measurements import Measurements
@@ -162,8 +162,16 @@ class Contours:
     weights: Path | None = None
 
     def measure(self, puzzle: Puzzle) -> Measurements:
-        """Hypotheses about all pairs that share matches."""
-        model = load_contours(self.weights)
+        """Hypotheses about all pairs that share matches; by `contours-plain` where the shipped weights cannot be run."""
+        try:
+            model = load_contours(self.weights)
+        except JigsyncError as error:
+            if self.weights is not None:
+                raise
+            from jigsync.measure.contours_plain import ContoursPlain
+
+            note = f"The trained contour network is not used: {error}"
+            return replace(ContoursPlain().measure(puzzle), note=note)
         outlines, scans = read_outlines(puzzle)
         codes = model.encode(features(puzzle, outlines, scans), outlines.start)
         return Measurements(puzzle.ids, read(outlines, scans, codes).judged(model.odds))

@@ -132,7 +132,9 @@ def trace(alpha: NDArray[np.float32]) -> Floats:
     ahead, right, left = (sides[(heading + turn) % 4, every] for turn in (0, 1, 3))
     middle = flat[cell] + flat[cell + 1] + flat[cell + width] + flat[cell + width + 1] > 4 * LEVEL
     saddle = crossed[left] & crossed[right]
-    out = np.where(saddle, np.where(middle, left, right), np.where(crossed[ahead], ahead, np.where(crossed[left], left, right)))
+    out = np.where(
+        saddle, np.where(middle, left, right), np.where(crossed[ahead], ahead, np.where(crossed[left], left, right))
+    )
     at = np.zeros(2 * half, dtype=np.int64)
     at[edges] = every
     return _largest(xy, at[out].tolist())

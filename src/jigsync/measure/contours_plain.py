@@ -1,0 +1,79 @@
+"""The measurer `contours-plain`: the same as `contours`, with codes that nobody trained.
+
+A sample is described by windows along its outline: how it turns, its heights over chords, and the colour as it would
+be on the seam, carried on from two depths. Across a seam the window runs the other way, turns and heights have the
+other sign, and colours are the same. With u_s the description of s and v_t that of t as seen from across,
+
+    S(s, t) = -|u_s - v_t|^2 / (2 NOISE^2 D) = f_s . g_t + g_s . f_t,    none_s = -DOUBT
+
+which is a product of codes as the network's is: f = (u, -|u|^2 / 2, 1), g = (v, 1, -|v|^2 / 2), up to scale, because
+|u_s - v_t| = |v_s - u_t|. Where there is neither shape nor contrast all samples fit each other as well: none of them
+gets a match.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.measure.contour_evidence import FEATURES
+from jigsync.measure.contour_matches import SampleCodes
+from jigsync.measure.contours import read
+from jigsync.measure.outline import read_outlines
+from jigsync.measure.outline_features import CHORDS, DEPTHS, TURNS, features, neighbours
+from jigsync.values.measurements import Measurements
+from jigsync.values.outlines import Ints
+from jigsync.values.puzzle import Puzzle
+
+WINDOW: Final = (-12, -9, -6, -4, -2, 0, 2, 4, 6, 9, 12)
+"""Samples of the window."""
+NEAR: Final = 1
+FAR: Final = 3
+"""Of DEPTHS: the colour on the seam is carried on from these two."""
+ONWARD: Final = 0.4
+"""How far: in differences between the two."""
+COLOUR: Final = 1.0
+TURN: Final = 0.8
+HEIGHT: Final = 0.6
+"""Weights of what is described."""
+NOISE: Final = 0.35
+DOUBT: Final = 9.0
+ODDS: Final = (-3.0, 1.0, 0.5, 0.5, 0.0, -1.0, 1.0, 0.0, -1.0)
+"""Of `contour_evidence.FEATURES`."""
+assert len(ODDS) == len(FEATURES)
+
+
+def plain_codes(seen: NDArray[np.float32], start: Ints) -> SampleCodes:
+    """Codes of samples from their features. Shapes: (T, CHANNELS), (N + 1,)."""
+    depths = seen[:, : 4 * len(DEPTHS)].reshape(len(seen), len(DEPTHS), 4)
+    near, far = depths[:, NEAR, :3], depths[:, FAR, :3]
+    colour = COLOUR * np.clip(near + ONWARD * (near - far), -3, 3)
+    shape = np.clip(seen[:, 4 * len(DEPTHS) :], -3, 3).astype(np.float32)
+    turns, heights = shape[:, 1 : len(TURNS)], shape[:, len(TURNS) :]
+    assert heights.shape[1] == len(CHORDS)
+    bent = np.concatenate([TURN * turns, HEIGHT * heights], axis=1)
+    ahead, back = neighbours(start, WINDOW), neighbours(start, tuple(-k for k in WINDOW))
+    u = np.concatenate([colour[ahead].reshape(len(seen), -1), bent[ahead].reshape(len(seen), -1)], axis=1)
+    v = np.concatenate([colour[back].reshape(len(seen), -1), -bent[back].reshape(len(seen), -1)], axis=1)
+    scale = np.float32(1 / (NOISE * np.sqrt(2 * u.shape[1])))
+    u, v = scale * u, scale * v
+    own, across = (-np.square(part).sum(axis=1, keepdims=True) / 2 for part in (u, v))
+    one = np.ones_like(own)
+    f, g = np.concatenate([u, own, one], axis=1), np.concatenate([v, one, across], axis=1)
+    return SampleCodes(f, g, np.full(len(seen), -DOUBT, dtype=np.float32))
+
+
+@dataclass(frozen=True)
+class ContoursPlain:
+    """The measurer."""
+
+    name: str = "contours-plain"
+
+    def measure(self, puzzle: Puzzle) -> Measurements:
+        """Hypotheses about all pairs that share matches."""
+        outlines, scans = read_outlines(puzzle)
+        codes = plain_codes(features(puzzle, outlines, scans), outlines.start)
+        return Measurements(puzzle.ids, read(outlines, scans, codes).judged(np.array(ODDS)))
