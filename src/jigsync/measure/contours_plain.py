@@ -1,7 +1,7 @@
 """The measurer `contours-plain`: the same as `contours`, with codes that nobody trained.
 
-A sample is described by windows along its outline: how it turns, its heights over chords, and the colour as it would
-be on the seam, carried on from two depths. Across a seam the window runs the other way, turns and heights have the
+A sample is described by windows along its outline: how it turns, its heights over chords, and the colour at its
+rim. Across a seam the window runs the other way, turns and heights have the
 other sign, and colours are the same. With u_s the description of s and v_t that of t as seen from across,
 
     S(s, t) = -|u_s - v_t|^2 / (2 NOISE^2 D) = f_s . g_t + g_s . f_t,    none_s = -DOUBT
@@ -28,19 +28,17 @@ from jigsync.values.measurements import Measurements
 from jigsync.values.outlines import Ints
 from jigsync.values.puzzle import Puzzle
 
-WINDOW: Final = (-12, -9, -6, -4, -2, 0, 2, 4, 6, 9, 12)
+WINDOW: Final = (-8, -6, -4, -2, 0, 2, 4, 6, 8)
 """Samples of the window."""
-NEAR: Final = 1
-FAR: Final = 3
-"""Of DEPTHS: the colour on the seam is carried on from these two."""
-ONWARD: Final = 0.4
-"""How far: in differences between the two."""
 COLOUR: Final = 1.0
 TURN: Final = 0.8
-HEIGHT: Final = 0.6
+HEIGHT: Final = 0.8
 """Weights of what is described."""
-NOISE: Final = 0.35
-DOUBT: Final = 9.0
+MOST_COLOUR: Final = 2.0
+MOST_BENT: Final = 0.8
+"""What is further from the mean is cut off: at corners where three fragments meet, all of them are convex."""
+NOISE: Final = 0.06
+DOUBT: Final = 16.0
 ODDS: Final = (-3.0, 1.0, 0.5, 0.5, 0.0, -1.0, 1.0, 0.0, -1.0)
 """Of `contour_evidence.FEATURES`."""
 assert len(ODDS) == len(FEATURES)
@@ -49,9 +47,8 @@ assert len(ODDS) == len(FEATURES)
 def plain_codes(seen: NDArray[np.float32], start: Ints) -> SampleCodes:
     """Codes of samples from their features. Shapes: (T, CHANNELS), (N + 1,)."""
     depths = seen[:, : 4 * len(DEPTHS)].reshape(len(seen), len(DEPTHS), 4)
-    near, far = depths[:, NEAR, :3], depths[:, FAR, :3]
-    colour = COLOUR * np.clip(near + ONWARD * (near - far), -3, 3)
-    shape = np.clip(seen[:, 4 * len(DEPTHS) :], -3, 3).astype(np.float32)
+    colour = COLOUR * np.clip(depths[:, 0, :3], -MOST_COLOUR, MOST_COLOUR)
+    shape = np.clip(seen[:, 4 * len(DEPTHS) :], -MOST_BENT, MOST_BENT)
     turns, heights = shape[:, 1 : len(TURNS)], shape[:, len(TURNS) :]
     assert heights.shape[1] == len(CHORDS)
     bent = np.concatenate([TURN * turns, HEIGHT * heights], axis=1)

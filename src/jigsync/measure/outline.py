@@ -197,7 +197,7 @@ def outline_of(scan: Scan, step: float) -> tuple[Floats, Floats]:
         curve = step / 2 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     around = float(np.hypot(*(np.roll(curve, -1, axis=0) - curve).T).sum())
     count = max(LEAST, round(around / step))
-    fine = smoothed(evenly(curve, FINE * count), FINE * SMOOTH)
+    fine = evenly(smoothed(evenly(curve, FINE * count), FINE * SMOOTH), FINE * count)
     xy = evenly(fine, count, own_start(fine))
     along = np.roll(xy, -1, axis=0) - np.roll(xy, 1, axis=0)
     along /= np.maximum(np.hypot(*along.T), 1e-9)[:, None]
