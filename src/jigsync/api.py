@@ -169,7 +169,8 @@ def candidates(
             it is not among them as it stands.
     """
     if solution.grid is None:
-        raise OptionError("There is no cell to ask about: the solution has no grid.")
+        why = "has no grid" if solution else "failed"
+        raise OptionError(f"There is no cell to ask about: the solution {why}.")
     known = _checked(puzzle, _meter(measurer).measure(puzzle) if measurements is None else measurements)
     return candidates_for(known, solution.grid, solution.placement, (row, col), limit)
 
