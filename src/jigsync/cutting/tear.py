@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from jigsync.cutting.canvas import MAX_ASPECT
+from jigsync.cutting.chords import cut_straight
 from jigsync.cutting.edges import across, wear
+from jigsync.cutting.knobs import cut_knobs
 from jigsync.cutting.masks import Mask
 from jigsync.cutting.photometry import fade
 from jigsync.cutting.pieces import Pair, Pieces, contacts
@@ -26,6 +28,7 @@ from jigsync.cutting.turned import Offset, applied_pose, digitised, premultiplie
 from jigsync.values import z4
 from jigsync.values.angles import FULL
 from jigsync.values.errors import ImageError, bad_value
+from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Fragments, Pixels, Puzzle
@@ -72,7 +75,8 @@ def tear_picture(
     for fragment, piece in zip(ids, order, strict=True):
         stored, pose = _fragment(canvas, pieces, int(piece), rims, options, drawn, applied[piece])
         pixels.append(stored)
-        placement[fragment] = Placed(pose)
+        cell = pieces.layout.cell(int(piece)) if isinstance(pieces.layout, Grid) else None
+        placement[fragment] = Placed(pose, cell)
     called = dict(zip(order.tolist(), ids, strict=True))
     touching = frozenset((min(pair), max(pair)) for pair in ((called[a], called[b]) for a, b in seams))
     flags = {"redraws": redraws, "below_area_floor": not good}
@@ -115,6 +119,10 @@ def _divided(shape: tuple[int, int], options: TearOptions, seed: int) -> tuple[P
 
 
 def _divide(shape: tuple[int, int], options: TearOptions, rng: np.random.Generator) -> Pieces:
+    if options.style == "cuts":
+        return cut_straight(shape, options.pieces, rng)
+    if options.style == "knobs":
+        return cut_knobs(shape, options.pieces, rng)
     return tear(shape, options.pieces, options.size, rng)
 
 
