@@ -17,6 +17,7 @@ from PIL import Image
 from jigsync.cutting.canvas import MAX_ASPECT
 from jigsync.cutting.chords import cut_straight
 from jigsync.cutting.edges import across, wear
+from jigsync.cutting.handed import draw_applied, draw_order, fragment_ids
 from jigsync.cutting.knobs import cut_knobs
 from jigsync.cutting.masks import Mask
 from jigsync.cutting.photometry import fade
@@ -24,9 +25,7 @@ from jigsync.cutting.pieces import Pair, Pieces, contacts
 from jigsync.cutting.streams import Stage, stream
 from jigsync.cutting.tear_options import TearOptions
 from jigsync.cutting.torn import tear
-from jigsync.cutting.turned import Offset, applied_pose, digitised, premultiplied, turn_fragment, turn_quarters
-from jigsync.values import z4
-from jigsync.values.angles import FULL
+from jigsync.cutting.turned import hand_out, premultiplied
 from jigsync.values.errors import ImageError, bad_value
 from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed
@@ -66,18 +65,17 @@ def tear_picture(
     seams = contacts(pieces.owner, options.size)
     count = len(pieces.masks)
     drawn = int(seed) + redraws
-    order = stream(drawn, Stage.SHUFFLE).permutation(count) if options.shuffle else np.arange(count)
-    applied = _applied(options, drawn, count)
+    order = draw_order(options.shuffle, drawn, count).tolist()
+    applied = draw_applied(options.presentation, options.turns, drawn, count)
     rims = _rims(seams, drawn) if options.rim > 0 else frozenset()
-    digits = max(3, len(str(count - 1)))
-    ids = tuple(f"f{k:0{digits}d}" for k in range(count))
+    ids = fragment_ids(count)
     pixels, placement = [], {}
     for fragment, piece in zip(ids, order, strict=True):
-        stored, pose = _fragment(canvas, pieces, int(piece), rims, options, drawn, applied[piece])
+        stored, pose = _fragment(canvas, pieces, piece, rims, options, drawn, applied[piece])
         pixels.append(stored)
-        cell = pieces.layout.cell(int(piece)) if isinstance(pieces.layout, Grid) else None
+        cell = pieces.layout.cell(piece) if isinstance(pieces.layout, Grid) else None
         placement[fragment] = Placed(pose, cell)
-    called = dict(zip(order.tolist(), ids, strict=True))
+    called = dict(zip(order, ids, strict=True))
     touching = frozenset((min(pair), max(pair)) for pair in ((called[a], called[b]) for a, b in seams))
     flags = {"redraws": redraws, "below_area_floor": not good}
     truth = Truth(pieces.layout, placement, options.to_json(), int(seed), source_sha256, flags, pieces.pitch, touching)
@@ -126,15 +124,6 @@ def _divide(shape: tuple[int, int], options: TearOptions, rng: np.random.Generat
     return tear(shape, options.pieces, options.size, rng)
 
 
-def _applied(options: TearOptions, seed: int, count: int) -> list[Pose]:
-    """How every fragment is stored, in the order of the pieces."""
-    if not options.turns:
-        return [Pose.identity()] * count
-    if options.presentation == "cropped":
-        return [Pose.of_turns(int(k), (0.0, 0.0)) for k in stream(seed, Stage.TURNS).integers(0, z4.ORDER, count)]
-    return [Pose(float(angle), (0.0, 0.0)) for angle in stream(seed, Stage.ANGLE).uniform(0.0, FULL, count)]
-
-
 def _rims(seams: list[Pair], seed: int) -> frozenset[Pair]:
     """(piece that shows its paper, its neighbour): one side of each seam."""
     sides = stream(seed, Stage.RIM).integers(0, 2, len(seams))
@@ -161,11 +150,8 @@ def _fragment(
     if options.photo > 0:
         colour = fade(rgb, alpha, options.photo, options.size, stream(seed, Stage.FADE, piece))
     rgba = premultiplied(colour, alpha)
-    turned: tuple[NDArray[np.float32], Offset]
-    turned = turn_fragment(rgba, applied.angle) if applied.turns is None else turn_quarters(rgba, applied.turns)
     middle = mask.left + width / 2, mask.top + height / 2
-    stored = digitised(turned[0], options.photo, stream(seed, Stage.DIGITISE, piece))
-    return stored, applied_pose(applied, middle, turned[1])
+    return hand_out(rgba, applied, middle, options.photo, stream(seed, Stage.DIGITISE, piece))
 
 
 def _worn(
