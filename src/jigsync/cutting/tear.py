@@ -8,6 +8,7 @@ No grid and no frame: a fragment is its own pixels, and its pose says where the 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from jigsync.cutting.canvas import MAX_ASPECT
 from jigsync.cutting.chords import cut_straight
 from jigsync.cutting.edges import across, wear
 from jigsync.cutting.handed import draw_applied, draw_order, fragment_ids
-from jigsync.cutting.knobs import cut_knobs
+from jigsync.cutting.knobs import cut_knobs, knob_grid
 from jigsync.cutting.masks import Mask
 from jigsync.cutting.photometry import fade
 from jigsync.cutting.pieces import Pair, Pieces, contacts
@@ -42,6 +43,26 @@ PAPER: Final = 0.88, 0.99
 """Brightness of bare paper."""
 
 
+@dataclass(frozen=True, eq=False)
+class Division:
+    """A picture divided, nothing damaged yet.
+
+    Attributes:
+        seed: the requested one; `redraws` more is the one that was kept.
+        good: every piece is above the area floor.
+    """
+
+    pieces: Pieces
+    seed: int
+    redraws: int
+    good: bool
+
+    @property
+    def drawn(self) -> int:
+        """The seed that was kept."""
+        return self.seed + self.redraws
+
+
 def tear_picture(
     rgb: NDArray[np.uint8],
     options: TearOptions,
@@ -58,13 +79,17 @@ def tear_picture(
         source_sha256: recorded in the truth.
         name: how messages call the picture.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
-        raise bad_value("seed", "the puzzle", "an integer from 0 to 2^63 - 1", seed)
     canvas = scaled_picture(rgb, options, name)
-    pieces, redraws, good = _divided((canvas.shape[0], canvas.shape[1]), options, int(seed))
+    return torn_puzzle(canvas, divide(canvas, options, seed), options, source_sha256)
+
+
+def torn_puzzle(
+    canvas: NDArray[np.uint8], division: Division, options: TearOptions, source_sha256: str = ""
+) -> tuple[Puzzle, Truth]:
+    """The puzzle of a scaled picture and its division. Shapes: canvas (H, W, 3) uint8."""
+    pieces, drawn = division.pieces, division.drawn
     seams = contacts(pieces.owner, options.size)
     count = len(pieces.masks)
-    drawn = int(seed) + redraws
     order = draw_order(options.shuffle, drawn, count).tolist()
     applied = draw_applied(options.presentation, options.turns, drawn, count)
     rims = _rims(seams, drawn) if options.rim > 0 else frozenset()
@@ -77,17 +102,15 @@ def tear_picture(
         placement[fragment] = Placed(pose, cell)
     called = dict(zip(order, ids, strict=True))
     touching = frozenset((min(pair), max(pair)) for pair in ((called[a], called[b]) for a, b in seams))
-    flags = {"redraws": redraws, "below_area_floor": not good}
-    truth = Truth(pieces.layout, placement, options.to_json(), int(seed), source_sha256, flags, pieces.pitch, touching)
+    flags = {"redraws": division.redraws, "below_area_floor": not division.good}
+    truth = Truth(
+        pieces.layout, placement, options.to_json(), division.seed, source_sha256, flags, pieces.pitch, touching
+    )
     return Puzzle(Fragments(ids, tuple(pixels))), truth
 
 
-def scaled_picture(rgb: NDArray[np.uint8], options: TearOptions, name: str = "the picture") -> NDArray[np.uint8]:
-    """The whole picture at the scale at which a piece has size^2 pixels; nothing is cropped.
-
-    Shapes: (H, W, 3) uint8 -> (H', W', 3).
-    """
-    height, width = rgb.shape[:2]
+def check_tear(height: int, width: int, options: TearOptions, name: str = "the picture") -> None:
+    """ImageError or OptionError when a picture of this size cannot be torn so."""
     if min(height, width) < 2 or max(height, width) > MAX_ASPECT * min(height, width):
         raise ImageError(
             f"{name} is {width} x {height} pixels: at least 2 x 2 and no longer than {MAX_ASPECT:g} times its width"
@@ -98,6 +121,17 @@ def scaled_picture(rgb: NDArray[np.uint8], options: TearOptions, name: str = "th
             f"{name} is {width} x {height} pixels: too small for {options.pieces} pieces of at least {LEAST_PIECE} x"
             f" {LEAST_PIECE} pixels."
         )
+    if options.style == "knobs":
+        knob_grid((height, width), options.pieces)
+
+
+def scaled_picture(rgb: NDArray[np.uint8], options: TearOptions, name: str = "the picture") -> NDArray[np.uint8]:
+    """The whole picture at the scale at which a piece has size^2 pixels; nothing is cropped.
+
+    Shapes: (H, W, 3) uint8 -> (H', W', 3).
+    """
+    height, width = rgb.shape[:2]
+    check_tear(height, width, options, name)
     scale = options.size * math.sqrt(options.pieces / (height * width))
     new = max(1, round(height * scale)), max(1, round(width * scale))
     if new == (height, width):
@@ -105,14 +139,20 @@ def scaled_picture(rgb: NDArray[np.uint8], options: TearOptions, name: str = "th
     return np.asarray(Image.fromarray(rgb).resize(new[::-1], Image.Resampling.LANCZOS))
 
 
-def _divided(shape: tuple[int, int], options: TearOptions, seed: int) -> tuple[Pieces, int, bool]:
-    """(pieces, redraws, all of them are above the floor): the last draw is kept."""
+def divide(canvas: NDArray[np.uint8], options: TearOptions, seed: int) -> Division:
+    """Divides a scaled picture: drawn again with seed + 1 while a piece is too small; the last draw is kept.
+
+    Shapes: canvas (H, W, 3).
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+        raise bad_value("seed", "the puzzle", "an integer from 0 to 2^63 - 1", seed)
+    shape = canvas.shape[0], canvas.shape[1]
     floor = AREA_FLOOR * shape[0] * shape[1] / options.pieces
     for attempt in range(REDRAWS + 1):
-        pieces = _divide(shape, options, stream(seed + attempt, Stage.TEAR))
+        pieces = _divide(shape, options, stream(int(seed) + attempt, Stage.TEAR))
         least = min(mask.area for mask in pieces.masks)
         if least >= floor or (attempt == REDRAWS and least > 0):
-            return pieces, attempt, least >= floor
+            return Division(pieces, int(seed), attempt, least >= floor)
     raise ImageError(f"A picture of {shape[1]} x {shape[0]} pixels cannot be torn into {options.pieces} pieces.")
 
 
