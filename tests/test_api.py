@@ -13,7 +13,7 @@ from PIL import Image
 from sides import cut
 
 import jigsync
-from jigsync import Grid, Puzzle, Solution, Truth, api, data
+from jigsync import Grid, Puzzle, Solution, Truth, data, gauge
 from jigsync.api import as_grid
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.measure.boundary import Boundary
@@ -108,7 +108,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise JigsyncError("it is not here.")
 
-    monkeypatch.setattr(api, "load_unary", missing)
+    monkeypatch.setattr(gauge, "load_unary", missing)
 
 
 @pytest.mark.usefixtures("blind")

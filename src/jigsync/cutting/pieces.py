@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,8 +15,6 @@ from jigsync.cutting.masks import Mask
 from jigsync.values.layout import FREE, Layout
 from jigsync.values.placement import Pitch
 
-SAMPLES: Final = 15
-"""Of a pixel that a seam crosses; 255 / 15 is whole, so alphas sum exactly."""
 CONTACT: Final = 0.05
 LEAST_CONTACT: Final = 3
 """Two pieces touch where their seam is at least so long: a share of the piece's size, and pixels."""
@@ -23,6 +22,18 @@ LEAST_CONTACT: Final = 3
 Pair = tuple[int, int]
 Owner = NDArray[np.int32]
 Box = tuple[slice, slice]
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """What pieces have of pixels that they do not own.
+
+    Shapes: pixel (S,) int64 row * W + col, piece (S,) int32, alpha (S,) uint8; a piece and pixel at most once.
+    """
+
+    pixel: NDArray[np.int64]
+    piece: NDArray[np.int32]
+    alpha: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,46 +137,60 @@ def _joined(one: Box | None, other: Box) -> Box:
     return rows, cols
 
 
-def counted_masks(
-    owner: Owner, boxes: list[Box | None], rows: NDArray[np.int64], cols: NDArray[np.int64], samples: NDArray[np.int32]
-) -> tuple[Mask, ...]:
-    """Alpha of every piece: 255 in its own pixels, and its share of the samples in pixels that a seam crosses.
+def divided(owner: Owner, count: int, shares: Shares, layout: Layout = FREE, pitch: Pitch | None = None) -> Pieces:
+    """Connected pieces with antialiased masks.
 
-    A sample counts for its piece if that owns the pixel or one of the pixel's four neighbours, and for the pixel's
-    owner otherwise. So what a piece has of any pixel is connected to the pixels that it owns.
+    A share counts if its piece owns one of the pixel's four neighbours; the pixel's owner has what is left of 255. So
+    alphas sum to 255 whatever the shares are, and what a piece has of any pixel is connected to the pixels it owns.
 
-    Shapes: owner (H, W), rows, cols (B,) the crossed pixels, samples (B, SAMPLES).
+    Shapes: owner (H, W), changed in place where a piece is not connected.
     """
-    ordered = np.sort(_known(owner, rows, cols, samples), axis=1)
-    first = np.ones(ordered.shape, dtype=bool)
-    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    start = np.flatnonzero(first)
-    share = np.diff(np.append(start, ordered.size)).astype(np.uint8) * np.uint8(255 // SAMPLES)
-    piece, pixel = ordered.ravel()[start], start // SAMPLES
-    by_piece = np.argsort(piece, kind="stable")
-    bounds = np.searchsorted(piece[by_piece], np.arange(len(boxes) + 1))
+    boxes = join_islands(owner, count)
+    shares = _kept(owner, shares)
+    left = 255 - np.bincount(shares.pixel, shares.alpha, owner.size).astype(np.uint8).reshape(owner.shape)
+    by_piece = np.argsort(shares.piece, kind="stable")
+    bounds = np.searchsorted(shares.piece[by_piece], np.arange(count + 1))
     height, width = owner.shape
     masks = []
     for k, box in enumerate(boxes):
         if box is None:
             masks.append(Mask(0, 0, np.zeros((1, 1), dtype=np.uint8)))
             continue
-        top, left = max(0, box[0].start - 1), max(0, box[1].start - 1)
-        bottom, right = min(height, box[0].stop + 1), min(width, box[1].stop + 1)
-        alpha = (owner[top:bottom, left:right] == k).astype(np.uint8) * np.uint8(255)
+        top, left_side = max(0, box[0].start - 1), max(0, box[1].start - 1)
+        frame = slice(top, min(height, box[0].stop + 1)), slice(left_side, min(width, box[1].stop + 1))
+        alpha = (owner[frame] == k) * left[frame]
         mine = by_piece[bounds[k] : bounds[k + 1]]
-        # The owner of a crossed pixel has its centre, which is one of the samples: every such pixel is set here.
-        alpha[rows[pixel[mine]] - top, cols[pixel[mine]] - left] = share[mine]
-        masks.append(Mask(top, left, alpha))
-    return tuple(masks)
+        row, col = np.divmod(shares.pixel[mine], width)
+        alpha[row - top, col - left_side] = shares.alpha[mine]
+        masks.append(Mask(top, left_side, alpha))
+    return Pieces(owner, tuple(masks), layout, pitch)
 
 
-def _known(
-    owner: Owner, rows: NDArray[np.int64], cols: NDArray[np.int64], samples: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def covered_pieces(
+    masks: Sequence[Mask], shape: tuple[int, int], layout: Layout = FREE, pitch: Pitch | None = None
+) -> Pieces:
+    """Pieces of masks that tile a picture: each pixel belongs to the one that covers most of it."""
+    owner, most = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.uint8)
+    pixel, piece, alpha = [], [], []
+    for k, mask in enumerate(masks):
+        height, width = mask.alpha.shape
+        frame = slice(mask.top, mask.top + height), slice(mask.left, mask.left + width)
+        more = mask.alpha > most[frame]
+        owner[frame][more] = k
+        most[frame][more] = mask.alpha[more]
+        row, col = np.nonzero((mask.alpha > 0) & (mask.alpha < 255))
+        pixel.append((row + mask.top) * shape[1] + col + mask.left)
+        piece.append(np.full(len(row), k, dtype=np.int32))
+        alpha.append(mask.alpha[row, col])
+    shares = Shares(np.concatenate(pixel), np.concatenate(piece), np.concatenate(alpha))
+    return divided(owner, len(masks), shares, layout, pitch)
+
+
+def _kept(owner: Owner, shares: Shares) -> Shares:
     height, width = owner.shape
-    own = owner[rows, cols][:, None]
-    known = samples == own
+    row, col = np.divmod(shares.pixel, width)
+    beside = np.zeros(len(shares.pixel), dtype=bool)
     for d_row, d_col in ((0, 1), (-1, 0), (0, -1), (1, 0)):
-        known |= samples == owner[np.clip(rows + d_row, 0, height - 1), np.clip(cols + d_col, 0, width - 1)][:, None]
-    return np.where(known, samples, own)
+        beside |= shares.piece == owner[np.clip(row + d_row, 0, height - 1), np.clip(col + d_col, 0, width - 1)]
+    beside &= shares.piece != owner[row, col]
+    return Shares(shares.pixel[beside], shares.piece[beside], shares.alpha[beside])

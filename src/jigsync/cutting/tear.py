@@ -8,6 +8,7 @@ No grid and no frame: a fragment is its own pixels, and its pose says where the 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,17 +16,19 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from jigsync.cutting.canvas import MAX_ASPECT
+from jigsync.cutting.chords import cut_straight
 from jigsync.cutting.edges import across, wear
+from jigsync.cutting.handed import draw_applied, draw_order, fragment_ids
+from jigsync.cutting.knobs import cut_knobs, knob_grid
 from jigsync.cutting.masks import Mask
 from jigsync.cutting.photometry import fade
 from jigsync.cutting.pieces import Pair, Pieces, contacts
 from jigsync.cutting.streams import Stage, stream
 from jigsync.cutting.tear_options import TearOptions
 from jigsync.cutting.torn import tear
-from jigsync.cutting.turned import Offset, applied_pose, digitised, premultiplied, turn_fragment, turn_quarters
-from jigsync.values import z4
-from jigsync.values.angles import FULL
+from jigsync.cutting.turned import hand_out, premultiplied
 from jigsync.values.errors import ImageError, bad_value
+from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Fragments, Pixels, Puzzle
@@ -38,6 +41,26 @@ AREA_FLOOR: Final = 0.15
 REDRAWS: Final = 20
 PAPER: Final = 0.88, 0.99
 """Brightness of bare paper."""
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """A picture divided, nothing damaged yet.
+
+    Attributes:
+        seed: the requested one; `redraws` more is the one that was kept.
+        good: every piece is above the area floor.
+    """
+
+    pieces: Pieces
+    seed: int
+    redraws: int
+    good: bool
+
+    @property
+    def drawn(self) -> int:
+        """The seed that was kept."""
+        return self.seed + self.redraws
 
 
 def tear_picture(
@@ -56,36 +79,38 @@ def tear_picture(
         source_sha256: recorded in the truth.
         name: how messages call the picture.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
-        raise bad_value("seed", "the puzzle", "an integer from 0 to 2^63 - 1", seed)
     canvas = scaled_picture(rgb, options, name)
-    pieces, redraws, good = _divided((canvas.shape[0], canvas.shape[1]), options, int(seed))
+    return torn_puzzle(canvas, divide(canvas, options, seed), options, source_sha256)
+
+
+def torn_puzzle(
+    canvas: NDArray[np.uint8], division: Division, options: TearOptions, source_sha256: str = ""
+) -> tuple[Puzzle, Truth]:
+    """The puzzle of a scaled picture and its division. Shapes: canvas (H, W, 3) uint8."""
+    pieces, drawn = division.pieces, division.drawn
     seams = contacts(pieces.owner, options.size)
     count = len(pieces.masks)
-    drawn = int(seed) + redraws
-    order = stream(drawn, Stage.SHUFFLE).permutation(count) if options.shuffle else np.arange(count)
-    applied = _applied(options, drawn, count)
+    order = draw_order(options.shuffle, drawn, count).tolist()
+    applied = draw_applied(options.presentation, options.turns, drawn, count)
     rims = _rims(seams, drawn) if options.rim > 0 else frozenset()
-    digits = max(3, len(str(count - 1)))
-    ids = tuple(f"f{k:0{digits}d}" for k in range(count))
+    ids = fragment_ids(count)
     pixels, placement = [], {}
     for fragment, piece in zip(ids, order, strict=True):
-        stored, pose = _fragment(canvas, pieces, int(piece), rims, options, drawn, applied[piece])
+        stored, pose = _fragment(canvas, pieces, piece, rims, options, drawn, applied[piece])
         pixels.append(stored)
-        placement[fragment] = Placed(pose)
-    called = dict(zip(order.tolist(), ids, strict=True))
+        cell = pieces.layout.cell(piece) if isinstance(pieces.layout, Grid) else None
+        placement[fragment] = Placed(pose, cell)
+    called = dict(zip(order, ids, strict=True))
     touching = frozenset((min(pair), max(pair)) for pair in ((called[a], called[b]) for a, b in seams))
-    flags = {"redraws": redraws, "below_area_floor": not good}
-    truth = Truth(pieces.layout, placement, options.to_json(), int(seed), source_sha256, flags, pieces.pitch, touching)
+    flags = {"redraws": division.redraws, "below_area_floor": not division.good}
+    truth = Truth(
+        pieces.layout, placement, options.to_json(), division.seed, source_sha256, flags, pieces.pitch, touching
+    )
     return Puzzle(Fragments(ids, tuple(pixels))), truth
 
 
-def scaled_picture(rgb: NDArray[np.uint8], options: TearOptions, name: str = "the picture") -> NDArray[np.uint8]:
-    """The whole picture at the scale at which a piece has size^2 pixels; nothing is cropped.
-
-    Shapes: (H, W, 3) uint8 -> (H', W', 3).
-    """
-    height, width = rgb.shape[:2]
+def check_tear(height: int, width: int, options: TearOptions, name: str = "the picture") -> None:
+    """ImageError or OptionError when a picture of this size cannot be torn so."""
     if min(height, width) < 2 or max(height, width) > MAX_ASPECT * min(height, width):
         raise ImageError(
             f"{name} is {width} x {height} pixels: at least 2 x 2 and no longer than {MAX_ASPECT:g} times its width"
@@ -96,6 +121,17 @@ def scaled_picture(rgb: NDArray[np.uint8], options: TearOptions, name: str = "th
             f"{name} is {width} x {height} pixels: too small for {options.pieces} pieces of at least {LEAST_PIECE} x"
             f" {LEAST_PIECE} pixels."
         )
+    if options.style == "knobs":
+        knob_grid((height, width), options.pieces)
+
+
+def scaled_picture(rgb: NDArray[np.uint8], options: TearOptions, name: str = "the picture") -> NDArray[np.uint8]:
+    """The whole picture at the scale at which a piece has size^2 pixels; nothing is cropped.
+
+    Shapes: (H, W, 3) uint8 -> (H', W', 3).
+    """
+    height, width = rgb.shape[:2]
+    check_tear(height, width, options, name)
     scale = options.size * math.sqrt(options.pieces / (height * width))
     new = max(1, round(height * scale)), max(1, round(width * scale))
     if new == (height, width):
@@ -103,28 +139,29 @@ def scaled_picture(rgb: NDArray[np.uint8], options: TearOptions, name: str = "th
     return np.asarray(Image.fromarray(rgb).resize(new[::-1], Image.Resampling.LANCZOS))
 
 
-def _divided(shape: tuple[int, int], options: TearOptions, seed: int) -> tuple[Pieces, int, bool]:
-    """(pieces, redraws, all of them are above the floor): the last draw is kept."""
+def divide(canvas: NDArray[np.uint8], options: TearOptions, seed: int) -> Division:
+    """Divides a scaled picture: drawn again with seed + 1 while a piece is too small; the last draw is kept.
+
+    Shapes: canvas (H, W, 3).
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+        raise bad_value("seed", "the puzzle", "an integer from 0 to 2^63 - 1", seed)
+    shape = canvas.shape[0], canvas.shape[1]
     floor = AREA_FLOOR * shape[0] * shape[1] / options.pieces
     for attempt in range(REDRAWS + 1):
-        pieces = _divide(shape, options, stream(seed + attempt, Stage.TEAR))
+        pieces = _divide(shape, options, stream(int(seed) + attempt, Stage.TEAR))
         least = min(mask.area for mask in pieces.masks)
         if least >= floor or (attempt == REDRAWS and least > 0):
-            return pieces, attempt, least >= floor
+            return Division(pieces, int(seed), attempt, least >= floor)
     raise ImageError(f"A picture of {shape[1]} x {shape[0]} pixels cannot be torn into {options.pieces} pieces.")
 
 
 def _divide(shape: tuple[int, int], options: TearOptions, rng: np.random.Generator) -> Pieces:
+    if options.style == "cuts":
+        return cut_straight(shape, options.pieces, rng)
+    if options.style == "knobs":
+        return cut_knobs(shape, options.pieces, rng)
     return tear(shape, options.pieces, options.size, rng)
-
-
-def _applied(options: TearOptions, seed: int, count: int) -> list[Pose]:
-    """How every fragment is stored, in the order of the pieces."""
-    if not options.turns:
-        return [Pose.identity()] * count
-    if options.presentation == "cropped":
-        return [Pose.of_turns(int(k), (0.0, 0.0)) for k in stream(seed, Stage.TURNS).integers(0, z4.ORDER, count)]
-    return [Pose(float(angle), (0.0, 0.0)) for angle in stream(seed, Stage.ANGLE).uniform(0.0, FULL, count)]
 
 
 def _rims(seams: list[Pair], seed: int) -> frozenset[Pair]:
@@ -153,11 +190,8 @@ def _fragment(
     if options.photo > 0:
         colour = fade(rgb, alpha, options.photo, options.size, stream(seed, Stage.FADE, piece))
     rgba = premultiplied(colour, alpha)
-    turned: tuple[NDArray[np.float32], Offset]
-    turned = turn_fragment(rgba, applied.angle) if applied.turns is None else turn_quarters(rgba, applied.turns)
     middle = mask.left + width / 2, mask.top + height / 2
-    stored = digitised(turned[0], options.photo, stream(seed, Stage.DIGITISE, piece))
-    return stored, applied_pose(applied, middle, turned[1])
+    return hand_out(rgba, applied, middle, options.photo, stream(seed, Stage.DIGITISE, piece))
 
 
 def _worn(

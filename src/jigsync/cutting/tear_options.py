@@ -1,4 +1,4 @@
-"""Options of `tear`: how many pieces, how they part, and what is damaged. Zero is the identity of every kind of damage."""
+"""Options of `tear`: how many pieces, how they part, and what is damaged. Zero is no damage of every kind."""
 
 from __future__ import annotations
 
@@ -68,6 +68,8 @@ class TearOptions:
         for name, allowed in (("style", STYLES), ("presentation", LOOSE)):
             if getattr(self, name) not in allowed:
                 raise bad_value(name, "a torn puzzle", f"one of {', '.join(allowed)}", getattr(self, name))
+        if self.rim and self.style != "tear":
+            raise bad_value("rim", f"the style '{self.style}'", "0, because only torn paper has rims", self.rim)
         for name in ("turns", "shuffle"):
             if not isinstance(getattr(self, name), bool):
                 raise bad_value(name, "a torn puzzle", "true or false", getattr(self, name))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.cutting.nearest import NearestSite
-from jigsync.cutting.pieces import SAMPLES, Owner, Pieces, counted_masks, join_islands, seams
+from jigsync.cutting.pieces import Owner, Pieces, Shares, divided, seams
 
 AMPLITUDE: Final = 0.12
 WAVELENGTH: Final = 0.6
@@ -24,6 +24,8 @@ OCTAVES: Final = 3
 FIBRE: Final = 1.0, 6.0
 """Amplitude and wavelength of the paper's own roughness, px."""
 CANDIDATES: Final = 32
+SAMPLES: Final = 15
+"""Of a pixel that a seam crosses: a rank-1 lattice whose first point is the pixel's centre."""
 COARSE: Final = 2
 """Pixels between two points at which the noise is summed up, and owners are first asked for."""
 
@@ -39,10 +41,7 @@ def tear(shape: tuple[int, int], count: int, size: int, rng: np.random.Generator
     rows, cols = np.nonzero(seams(owner))
     x, y = _sample_points(shift, rows, cols)
     samples = nearest(x.ravel(), y.ravel()).reshape(x.shape).T
-    boxes = join_islands(owner, count)
-    # An island's pixels have another owner now.
-    mixed = (samples != owner[rows, cols][:, None]).any(axis=1)
-    return Pieces(owner, counted_masks(owner, boxes, rows[mixed], cols[mixed], samples[mixed]))
+    return divided(owner, count, _shares(owner, rows, cols, samples))
 
 
 def draw_sites(shape: tuple[int, int], count: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -107,8 +106,6 @@ def _owner(shape: tuple[int, int], shift: Floats, nearest: NearestSite) -> Owner
 def _sample_points(shift: Floats, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Displaced sample points of some pixels; the displacement is linear inside a pixel.
 
-    The samples are a rank-1 lattice whose first point is the pixel's centre.
-
     Shapes: shift (H, W, 2), rows, cols (B,) -> x, y (SAMPLES, B).
     """
     k = np.arange(SAMPLES)
@@ -123,3 +120,15 @@ def _sample_points(shift: Floats, rows: NDArray[np.int64], cols: NDArray[np.int6
     x = (cols + np.float32(0.5) + here[:, 0]).astype(np.float32) + dx * (1 + by_x[:, 0]) + dy * by_y[:, 0]
     y = (rows + np.float32(0.5) + here[:, 1]).astype(np.float32) + dy * (1 + by_y[:, 1]) + dx * by_x[:, 1]
     return x, y
+
+
+def _shares(owner: Owner, rows: NDArray[np.int64], cols: NDArray[np.int64], samples: NDArray[np.int32]) -> Shares:
+    """Counts the samples. Shapes: rows, cols (B,), samples (B, SAMPLES)."""
+    mixed = (samples != samples[:, :1]).any(axis=1)
+    ordered = np.sort(samples[mixed], axis=1)
+    first = np.ones(ordered.shape, dtype=bool)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    start = np.flatnonzero(first)
+    count = np.diff(np.append(start, ordered.size))
+    pixel = (rows * owner.shape[1] + cols)[mixed]
+    return Shares(pixel[start // SAMPLES], ordered.ravel()[start], (count * 255 // SAMPLES).astype(np.uint8))

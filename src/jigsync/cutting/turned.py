@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.cutting.photometry import jpeg_quality, jpeg_round_trip, sensor
-from jigsync.values import angles, z4
+from jigsync.values import angles
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Pixels
 
@@ -89,6 +89,27 @@ def turn_fragment(rgba: Image, angle: float) -> tuple[Image, Offset]:
     return bounded, (float(x), float(y))
 
 
+def hand_out(
+    rgba: Image, applied: Pose, middle: tuple[float, float], e: float, camera: np.random.Generator
+) -> tuple[Pixels, Pose]:
+    """A fragment as it is stored without a frame, and its true pose canvas_from_frag.
+
+    Args:
+        rgba: upright, colour times alpha.
+        applied: stored_from_upright, about the middle.
+        middle: where the upright picture's centre is on the canvas, px.
+        e: eps_photo of the camera's noise and JPEG.
+
+    Shapes: (h, w, 4) float32 in [0, 1] -> (H, W, 4) uint8.
+    """
+    if applied.turns is None:
+        turned, (x, y) = turn_fragment(rgba, applied.angle)
+    else:
+        turned, (x, y) = turn_quarters(rgba, applied.turns)
+    there = Pose.of_turns(0, (middle[0] + x, middle[1] + y))
+    return digitised(turned, e, camera), there.compose(applied.inverse())
+
+
 def turn_quarters(rgba: Image, turns: int) -> tuple[Image, Offset]:
     """`turn_fragment` by quarter turns, exactly: nothing is resampled."""
     height, width = rgba.shape[:2]
@@ -129,9 +150,3 @@ def digitise_box(
     colour = jpeg_round_trip(wide, jpeg_quality(camera))[y : y + height, x : x + width]
     # Ringing outside the fragment is cut off: colour times alpha is never above alpha.
     box[..., :3] = np.minimum(colour, box[..., 3:])
-
-
-def applied_pose(applied: Pose, middle: tuple[float, float], offset: Offset) -> Pose:
-    """canvas_from_frag of a fragment stored at the angle of `applied`, its upright picture centred at `middle`."""
-    xy = middle[0] + offset[0], middle[1] + offset[1]
-    return Pose(-applied.angle, xy, None if applied.turns is None else z4.inverse(applied.turns))
