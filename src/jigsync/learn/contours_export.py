@@ -28,7 +28,8 @@ def about_held_out(out: Path, pictures: Sequence[Path], encoder: Path | None) ->
     """For the card: the odds of hypotheses, fitted on puzzles of pictures that were not trained on."""
     if encoder is not None:
         raise OptionError("The contour network has no unary head: its export takes no 'encoder'.")
-    return fit_odds(pictures, ContourModel(*read_weights("", out)))
+    model = ContourModel(*read_weights("", out))
+    return fit_odds(pictures, model.encode, model.odds)
 
 
 def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:

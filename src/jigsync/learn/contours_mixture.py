@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,12 @@ class Torn:
         size = int(rng.integers(self.size[0], self.size[1] + 1))
         pieces = int(rng.integers(self.pieces[0], self.pieces[1] + 1))
         erosion, rim, photo = (float(rng.uniform(*range_)) for range_ in (self.erosion, self.rim, self.photo))
-        window = draw_part(rgb, float(np.exp(rng.uniform(-0.4, 0.4))), rng)
-        options = TearOptions(pieces, size, self.style, erosion, rim * size, photo)
+        aspect = float(np.exp(rng.uniform(-0.4, 0.4)))
+        if self.style == "knobs":  # pieces lie in rows and columns
+            rows, cols = (int(k) for k in rng.integers(2, 6, 2))
+            pieces, aspect = rows * cols, cols / rows
+        window = draw_part(rgb, aspect, rng)
+        options = TearOptions(pieces, size, self.style, erosion, rim * size, photo, presentation=draw_presentation(rng))
         return tear_picture(window, options, int(rng.integers(2**62)))
 
 
@@ -92,24 +96,34 @@ class Swept:
         grid = Grid(*(int(rng.integers(self.rows[0], self.rows[1] + 1)) for _ in range(2)))
         damage = Damage(*(float(rng.uniform(*range_)) for range_ in (self.shape, self.erosion, self.photo)))
         window = draw_part(rgb, grid.cols / grid.rows, rng)
-        return cut_picture(window, CutOptions(grid, cell, damage), int(rng.integers(2**62)), redraw=False)
+        options = CutOptions(grid, cell, damage, presentation=draw_presentation(rng))
+        return cut_picture(window, options, int(rng.integers(2**62)), redraw=False)
 
 
 MIXTURE: Final[Mapping[str, Kind]] = {
-    "torn": Torn(0.20, photo=(0.0, 0.08)),
+    "torn": Torn(0.07, photo=(0.0, 0.08)),
     "many": Torn(0.06, pieces=(24, 40), erosion=(0.0, 0.03), size=(48, 80)),
-    "worn": Torn(0.20, erosion=(0.005, 0.03), photo=(0.0, 0.1)),
-    "rubbed": Torn(0.14, erosion=(0.03, 0.07), photo=(0.0, 0.15)),
-    "rimmed": Torn(0.06, erosion=(0.0, 0.01), rim=(0.01, 0.06), photo=(0.0, 0.1)),
+    "worn": Torn(0.10, erosion=(0.005, 0.03), photo=(0.0, 0.1)),
+    "rubbed": Torn(0.10, erosion=(0.03, 0.07), photo=(0.0, 0.15)),
+    "rimmed": Torn(0.04, erosion=(0.0, 0.01), rim=(0.01, 0.06), photo=(0.0, 0.1)),
+    "cuts": Torn(0.06, "cuts", erosion=(0.0, 0.03), photo=(0.0, 0.08)),
+    "knobs": Torn(0.04, "knobs", erosion=(0.0, 0.02), photo=(0.0, 0.1)),
     "light": Swept(0.10, (4, 24), (0, 0.08), (0, 0.1)),
-    "heavy": Swept(0.12, (8, 32), (0.04, 0.12), (0.05, 0.2)),
-    "severe": Swept(0.05, (16, 32), (0.1, 0.22), (0.05, 0.22)),
-    "squares": Swept(0.03, (0, 0), (0, 0), (0, 0.05)),
-    "eroded": Swept(0.04, (0, 0), (0.03, 0.22), (0.0, 0.15)),
+    "heavy": Swept(0.18, (8, 32), (0.04, 0.12), (0.05, 0.2)),
+    "severe": Swept(0.07, (16, 32), (0.1, 0.22), (0.05, 0.22)),
+    "squares": Swept(0.10, (0, 0), (0, 0), (0, 0.05)),
+    "eroded": Swept(0.08, (0, 0), (0.03, 0.22), (0.0, 0.15)),
 }
 
+ANY: Final = 0.6
+"""Share of the puzzles at any angle; the others are cropped, at quarter turns."""
 SMALLEST_WINDOW: Final = 0.5
 """Least share of a picture's shorter side that a puzzle shows."""
+
+
+def draw_presentation(rng: np.random.Generator) -> Literal["cropped", "any"]:
+    """How a puzzle is handed over: never in a frame."""
+    return "any" if rng.random() < ANY else "cropped"
 
 
 def draw_part(rgb: NDArray[np.uint8], aspect: float, rng: np.random.Generator) -> NDArray[np.uint8]:

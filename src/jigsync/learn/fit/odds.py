@@ -7,7 +7,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +19,14 @@ from scipy.special import expit
 from jigsync.cutting.seeds import derive_seed
 from jigsync.learn.contours_mixture import MIXTURE, Kind, Torn, draw_puzzle
 from jigsync.measure.contour_evidence import FEATURES
-from jigsync.measure.contours import ContourModel, read
+from jigsync.measure.contour_matches import SampleCodes
+from jigsync.measure.contours import read
 from jigsync.measure.outline import read_outlines
 from jigsync.measure.outline_features import features
 from jigsync.score.hypotheses import are_true, poses_of
-from jigsync.values.outlines import Floats
+from jigsync.values.outlines import Floats, Ints
+
+Encode = Callable[[NDArray[np.float32], Ints], SampleCodes]
 
 KINDS: Final[Mapping[str, Kind]] = {
     **MIXTURE,
@@ -44,18 +47,23 @@ def fit(seen: Floats, true: NDArray[np.bool_], start: Floats) -> Floats:
     return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B").x)
 
 
-def fit_odds(pictures: Sequence[Path], model: ContourModel) -> dict[str, Any]:
-    """For the card: the odds, and what they reach on pictures that they were not fitted on."""
+def fit_odds(pictures: Sequence[Path], encode: Encode, start: Floats) -> dict[str, Any]:
+    """For the card: the odds, and what they reach on pictures that they were not fitted on.
+
+    Args:
+        encode: (features, start of every outline) -> codes: a network's, or `contours_plain.plain_codes`.
+        start: the odds that the fit begins with.
+    """
     halves: tuple[list[Any], list[Any]] = ([], [])
     for k, path in enumerate(pictures):
         name = list(KINDS)[k // 2 % len(KINDS)]
         puzzle, truth, _ = draw_puzzle([[path]], {name: KINDS[name]}, derive_seed("odds"), k)
         outlines, scans = read_outlines(puzzle)
-        found = read(outlines, scans, model.encode(features(puzzle, outlines, scans), outlines.start))
+        found = read(outlines, scans, encode(features(puzzle, outlines, scans), outlines.start))
         poses = poses_of(truth.placement, puzzle.ids)
-        halves[k % 2].append((found.described, are_true(found.hypotheses(model.odds), poses, found.size)))
+        halves[k % 2].append((found.described, are_true(found.hypotheses(start), poses, found.size)))
     (seen, true), (held, held_true) = ([np.concatenate(part) for part in zip(*half, strict=True)] for half in halves)
-    odds = fit(seen, true, model.odds)
+    odds = fit(seen, true, start)
     said = held @ odds
     return {
         "odds": {name: round(float(value), 4) for name, value in zip(FEATURES, odds, strict=True)},
