@@ -124,9 +124,8 @@ def main() -> None:
     for name, found in rows.items():
         best, recall, nll, turn, away, gap, *seconds = np.nanmean(np.array(found), axis=0)
         spent = " ".join(f"{second:.2f}" for second in seconds)
-        print(
-            f"{name:22s} {len(found):3d} {best:7.3f} {recall:7.3f} {nll:6.3f} {turn:6.2f} {away:5.1f} {gap:6.3f}  {spent}"
-        )
+        scores = f"{best:7.3f} {recall:7.3f} {nll:6.3f} {turn:6.2f} {away:5.1f} {gap:6.3f}"
+        print(f"{name:22s} {len(found):3d} {scores}  {spent}")
 
 
 if __name__ == "__main__":

@@ -106,9 +106,7 @@ def test_every_kind_of_the_mixture_is_cut() -> None:
         assert kind == name
         assert set(truth.placement) == set(puzzle.ids)
         assert puzzle.cell is None, "a hint that people's fragments do not have"
-        assert all(
-            np.array_equal(a, b) for a, b in zip(puzzle.fragments.pixels, again.fragments.pixels, strict=True)
-        )
+        assert all(np.array_equal(a, b) for a, b in zip(puzzle.fragments.pixels, again.fragments.pixels, strict=True))
 
 
 def test_a_run_goes_on_is_exported_and_measures(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ Complex = NDArray[np.complex128]
 
 FEW: Final = 24
 """Matches of a pair that poses are made of."""
-TOLERANCE: Final = 2.0
+TOLERANCE: Final = 2.5
 """Steps."""
 CHORD: Final = 5.0
 """Least distance of two matches that make a pose, in steps."""

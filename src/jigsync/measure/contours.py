@@ -162,7 +162,7 @@ class Contours:
     weights: Path | None = None
 
     def measure(self, puzzle: Puzzle) -> Measurements:
-        """Hypotheses about all pairs that share matches; by `contours-plain` where the shipped weights cannot be run."""
+        """Hypotheses about pairs that share matches; by `contours-plain` where the shipped weights cannot be run."""
         try:
             model = load_contours(self.weights)
         except JigsyncError as error:

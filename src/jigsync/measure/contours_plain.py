@@ -39,8 +39,8 @@ MOST_BENT: Final = 0.8
 """What is further from the mean is cut off: at corners where three fragments meet, all of them are convex."""
 NOISE: Final = 0.06
 DOUBT: Final = 16.0
-ODDS: Final = (-3.0, 1.0, 0.5, 0.5, 0.0, -1.0, 1.0, 0.0, -1.0)
-"""Of `contour_evidence.FEATURES`."""
+ODDS: Final = (-3.8811, -0.2644, -0.952, 2.8344, 0.858, -1.464, -0.253, 0.0738, -0.8005)
+"""Of `contour_evidence.FEATURES`: `learn.fit.odds.fit_odds` on 26 validation pictures."""
 assert len(ODDS) == len(FEATURES)
 
 

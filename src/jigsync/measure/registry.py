@@ -25,7 +25,10 @@ _REGISTRY: Final[dict[str, tuple[str, str]]] = {
         "jigsync.measure.contours:Contours",
         "outlines of any shape at any angle, by a trained network: poses, no grid",
     ),
-    "contours-plain": ("jigsync.measure.contours_plain:ContoursPlain", "the same without training, by shape and colour"),
+    "contours-plain": (
+        "jigsync.measure.contours_plain:ContoursPlain",
+        "the same untrained, by shape and colour",
+    ),
     "seam+content": ("jigsync.measure.content:Content", "seam and content-band together; likewise"),
 }
 """name -> ("module:attribute", one line); the attribute is called with the name."""
