@@ -13,7 +13,7 @@ from PIL import Image
 from sides import cut
 
 import jigsync
-from jigsync import Grid, Puzzle, Solution, Truth, api, data, gauge
+from jigsync import Grid, Puzzle, Solution, Truth, data, gauge
 from jigsync.api import as_grid
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.measure.boundary import Boundary
