@@ -177,7 +177,7 @@ def turned_picture(picture: Pixels, angle: float) -> Pixels:
     height, width = picture.shape[:2]
     canvas_from_old = angles.matrix(angle)
     size = np.abs(canvas_from_old) @ np.array([width, height])
-    out = int(np.ceil(size[0])), int(np.ceil(size[1]))
+    out = math.ceil(size[0] - 1e-6), math.ceil(size[1] - 1e-6)
     shift = (np.array(out) - 1) / 2 - canvas_from_old @ ((np.array([width, height]) - 1) / 2)
     affine = np.column_stack([canvas_from_old, shift])
     return np.asarray(cv2.warpAffine(picture, affine, out, flags=cv2.INTER_AREA), dtype=np.uint8)
