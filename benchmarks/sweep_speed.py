@@ -1,4 +1,4 @@
-"""Puzzles a second on one core, in memory: for each severity at n = 3, its growth with n, and memory.
+"""Puzzles per second on one core, in memory: severities, presentations, growth with n, memory, and torn pictures.
 
 python benchmarks/sweep_speed.py [--seconds 3]
 """
@@ -9,6 +9,7 @@ import argparse
 import os
 import resource
 import time
+from collections.abc import Callable
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -16,7 +17,10 @@ import cv2
 import numpy as np
 
 from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.handed import PRESENTATIONS
 from jigsync.cutting.options import SEVERITIES, CutOptions
+from jigsync.cutting.tear import tear_picture
+from jigsync.cutting.tear_options import TearOptions
 from jigsync.data import picture
 from jigsync.io.images import read_rgb
 from jigsync.values.layout import Grid
@@ -32,6 +36,45 @@ def rate(rgb: np.ndarray, options: CutOptions, seconds: float) -> float:
     return count / (time.perf_counter() - start)
 
 
+def cost(once: Callable[[int], object], seconds: float) -> float:
+    """Seconds of processor time of the fastest of at least three calls."""
+    once(0)
+    start, found = time.perf_counter(), list[float]()
+    while len(found) < 3 or time.perf_counter() - start < seconds:
+        before = time.process_time()
+        once(len(found))
+        found.append(time.process_time() - before)
+    return min(found)
+
+
+def presentations(rgb: np.ndarray, seconds: float) -> None:
+    """What a presentation costs beside "cell"; the same puzzles, fracture included."""
+    print("severity   cell ms   cropped / cell   any / cell   (3 x 3, fastest)")
+    for name, damage in SEVERITIES.items():
+        ms = []
+        for presentation in PRESENTATIONS:
+            options = CutOptions(Grid(3, 3), damage=damage, presentation=presentation)
+            ms.append(1000 * cost(lambda k, o=options: cut_picture(rgb, o, k % 8, redraw=False), seconds))
+        print(f"{name:8s}   {ms[0]:7.1f}   {ms[1] / ms[0]:14.2f}   {ms[2] / ms[0]:10.2f}")
+
+
+def tears(rgb: np.ndarray, seconds: float) -> None:
+    """12 pieces of a picture of one megapixel: scaled to pieces of 128 pixels, and at its own size."""
+    large = cv2.resize(rgb, (1000, 1000), interpolation=cv2.INTER_CUBIC)
+    print("12 pieces of 1000 x 1000 pixels    s, pieces of 128 px   s, of 289 px (the whole megapixel)")
+    for name, more in {
+        "tear": {},
+        "tear, erosion 0.03": {"erosion": 0.03},
+        "tear, erosion, rims, photometry": {"erosion": 0.03, "rim": 4.0, "photo": 0.1},
+        "cuts": {"style": "cuts"},
+        "knobs": {"style": "knobs"},
+    }.items():
+        found = [
+            cost(lambda k, o=TearOptions(12, size, **more): tear_picture(large, o, k), seconds) for size in (128, 289)
+        ]
+        print(f"{name:32s}   {found[0]:19.3f}   {found[1]:12.3f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="seconds a figure")
@@ -42,6 +85,8 @@ def main() -> None:
     print("severity   puzzles/s at n = 3")
     for name, damage in SEVERITIES.items():
         print(f"{name:8s}   {rate(rgb, CutOptions(Grid(3, 3), damage=damage), seconds):8.1f}")
+    presentations(rgb, seconds)
+    tears(rgb, seconds)
     print("n    fragments/s at medium   peak memory")
     for n in (3, 5, 8, 10, 16):
         per_second = rate(rgb, CutOptions(Grid(n, n), damage=SEVERITIES["medium"]), seconds) * n * n

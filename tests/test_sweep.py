@@ -139,7 +139,11 @@ def test_fragments_below_the_floor_are_redrawn_then_flagged() -> None:
 
 
 def digest(puzzle: Puzzle, truth: Truth) -> str:
-    state = hashlib.sha256(repr(sorted(truth.placement.items())).encode())
+    places = ", ".join(
+        f"({name!r}, Placed(row={p.row}, col={p.col}, turns={p.turns}, confidence={p.confidence}))"
+        for name, p in sorted(truth.placement.items())
+    )
+    state = hashlib.sha256(f"[{places}]".encode())
     for name, pixels in zip(puzzle.ids, puzzle.fragments.pixels, strict=True):
         state.update(name.encode() + pixels.tobytes())
     return state.hexdigest()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _MODULES: dict[str, tuple[str, ...]] = {
-    "jigsync.api": ("candidates", "cut", "cut_with_truth", "extract", "load", "solve"),
+    "jigsync.api": ("candidates", "cut", "cut_with_truth", "extract", "load", "solve", "tear", "tear_with_truth"),
     "jigsync.values.errors": (
         "FormatError",
         "ImageError",
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from jigsync.api import extract as extract
     from jigsync.api import load as load
     from jigsync.api import solve as solve
+    from jigsync.api import tear as tear
+    from jigsync.api import tear_with_truth as tear_with_truth
     from jigsync.solution import Solution as Solution
     from jigsync.values.errors import FormatError as FormatError
     from jigsync.values.errors import ImageError as ImageError

@@ -1,4 +1,4 @@
-"""The public interface: load, extract, cut, solve, candidates."""
+"""The public interface: load, extract, cut, tear, solve, candidates."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import numpy as np
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions
 from jigsync.cutting.options import severity as named_severity
+from jigsync.cutting.tear import tear_picture
+from jigsync.cutting.tear_options import Style, TearOptions
 from jigsync.gauge import fix_gauge
 from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
@@ -69,6 +71,50 @@ def cut_with_truth(
     options = CutOptions(as_grid(grid), cell=cell, damage=named_severity(severity))
     rgb = read_rgb(data, name=str(image))
     return cut_picture(rgb, options, seed, image_bytes_sha256(data), f"The picture '{image}'")
+
+
+def tear(
+    image: str | PathLike[str],
+    pieces: int = 12,
+    seed: int = 0,
+    *,
+    size: int = 128,
+    style: Style = "tear",
+    erosion: float = 0.0,
+    rim: float = 0.0,
+    photo: float = 0.0,
+) -> Puzzle:
+    """Tears a picture into pieces of any shape that lie at any angle, and forgets the truth.
+
+    Args:
+        image: the picture.
+        pieces: 2 .. 1000.
+        seed: the same picture, options and seed give the same puzzle.
+        size: the picture is scaled so that pieces have about size x size pixels.
+        style: "tear" is torn paper, "cuts" are straight cuts, "knobs" is a classic jigsaw.
+        erosion: mean depth taken off every edge, as a share of the size.
+        rim: mean width of the white rims of torn paper, px.
+        photo: photometric damage, 0 .. 1.
+    """
+    return tear_with_truth(image, pieces, seed, size=size, style=style, erosion=erosion, rim=rim, photo=photo)[0]
+
+
+def tear_with_truth(
+    image: str | PathLike[str],
+    pieces: int = 12,
+    seed: int = 0,
+    *,
+    size: int = 128,
+    style: Style = "tear",
+    erosion: float = 0.0,
+    rim: float = 0.0,
+    photo: float = 0.0,
+) -> tuple[Puzzle, Truth]:
+    """`tear`, and where every fragment belongs: for measuring."""
+    data = read_bytes(Path(image), MAX_BYTES)
+    options = TearOptions(pieces, size, style, erosion, rim, photo)
+    rgb = read_rgb(data, name=str(image))
+    return tear_picture(rgb, options, seed, image_bytes_sha256(data), f"The picture '{image}'")
 
 
 def as_grid(grid: GridLike) -> Grid:

@@ -32,6 +32,7 @@ COMMANDS: tuple[str, ...] = (
     "serve",
     "extract",
     "cut",
+    "tear",
     "solve",
     "sweep",
     "corpus",

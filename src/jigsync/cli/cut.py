@@ -34,6 +34,12 @@ def cut(
     preset: Annotated[
         str, typer.Option(help="fracture: shared curves; gap: a blob inside every square cell.")
     ] = "fracture",
+    presentation: Annotated[
+        str,
+        typer.Option(
+            help="cell: in a container, by quarter turns; cropped: trimmed, by quarter turns; any: trimmed, any angle."
+        ),
+    ] = "cell",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier cut in DIR.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -45,6 +51,7 @@ def cut(
     from typing import Any, cast
 
     from jigsync.cutting.generate import cut_picture
+    from jigsync.cutting.handed import Presentation
     from jigsync.cutting.options import CutOptions, Preset
     from jigsync.io.cut_folder import OURS, save_cut
     from jigsync.io.files import check_output_folder, read_bytes
@@ -59,6 +66,7 @@ def cut(
         shuffle=not no_shuffle,
         paper_order=paper_order,
         preset=cast(Preset, preset),
+        presentation=cast(Presentation, presentation),
     )
     check_output_folder(out, overwrite=overwrite, ours=OURS)
     data = read_bytes(image, MAX_BYTES)

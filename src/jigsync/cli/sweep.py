@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
+
+if TYPE_CHECKING:
+    from jigsync.cutting.handed import Presentation
+    from jigsync.cutting.tear_options import Style
 
 
 def sweep(
@@ -13,9 +18,18 @@ def sweep(
     out: Annotated[
         str, typer.Option("--out", "-o", help="Folder of the corpus, or its URL, such as s3://b/c.", metavar="DIR")
     ],
-    grids: Annotated[str, typer.Option(help="Grids, such as 3,5,4x6.")] = "3",
+    grids: Annotated[
+        str | None, typer.Option(help="Grids to cut, such as 3,5,4x6.", show_default="3; none with --pieces")
+    ] = None,
     severities: Annotated[str, typer.Option(help="all, or some of clean,light,medium,heavy,severe,eroded.")] = "all",
-    per_image: Annotated[int, typer.Option(help="Puzzles of each picture, grid and severity.")] = 1,
+    presentation: Annotated[
+        str | None, typer.Option(help="Some of cell,cropped,any.", show_default="cell; any for torn pieces")
+    ] = None,
+    pieces: Annotated[
+        str | None, typer.Option(help="Numbers of pieces to tear, such as 9,25.", show_default="nothing is torn")
+    ] = None,
+    style: Annotated[str, typer.Option(help="How to tear: some of tear,cuts,knobs.")] = "tear",
+    per_image: Annotated[int, typer.Option(help="Puzzles of each picture and combination of these.")] = 1,
     shards: Annotated[
         bool, typer.Option("--shards", help="Write WebDataset shards too, not just the manifest.")
     ] = False,
@@ -27,11 +41,11 @@ def sweep(
         str | None,
         typer.Option(help="HOST:PORT of a running Ray, or auto.", show_default="a Ray of its own", metavar="ADDRESS"),
     ] = None,
-    cell: Annotated[int, typer.Option(help="Cell pitch in pixels.")] = 128,
+    cell: Annotated[int, typer.Option(help="Cell pitch, and size of torn pieces, in pixels.")] = 128,
     seed: Annotated[int, typer.Option(help="Seed of the whole sweep.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Plan a corpus of puzzles from a folder of pictures, and cut it into shards.
+    """Plan a corpus of puzzles from a folder of pictures, and cut or tear it into shards.
 
     The manifest alone is a whole corpus: every puzzle can be made again from it. Run the same command again after it
     was stopped: it goes on where it was, on either engine. The result depends neither on the workers nor on the engine.
@@ -52,7 +66,16 @@ def sweep(
     from jigsync.values.layout import Grid
 
     names = tuple(SEVERITIES) if severities.strip() == "all" else _listed(severities)
-    options = SweepOptions(tuple(Grid.parse(text) for text in _listed(grids)), names, per_image, cell, seed)
+    options = SweepOptions(
+        tuple(Grid.parse(text) for text in _listed(grids or ("" if pieces else "3"))),
+        names,
+        per_image,
+        cell,
+        seed,
+        cast("tuple[Presentation, ...] | None", None if presentation is None else _listed(presentation)),
+        tuple(_number(text) for text in _listed(pieces or "")),
+        cast("tuple[Style, ...]", _listed(style)),
+    )
     if engine == "ray" and not shards:
         raise OptionError("--engine ray goes with --shards: the manifest is made on this machine.")
     target = place(out)
@@ -89,4 +112,12 @@ def sweep(
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(","))
+    return tuple(part.strip() for part in text.split(",")) if text.strip() else ()
+
+
+def _number(text: str) -> int:
+    from jigsync.values.errors import bad_value
+
+    if not re.fullmatch(r"\d{1,9}", text):
+        raise bad_value("pieces", "a sweep", "a list of numbers such as 9,25", text)
+    return int(text)

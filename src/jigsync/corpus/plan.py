@@ -13,13 +13,17 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from jigsync.corpus.manifest import MANIFEST_FILE, Row, plan_rows, read_manifest, write_manifest
 from jigsync.corpus.pool import run_units
 from jigsync.cutting.canvas import make_canvas
+from jigsync.cutting.handed import Presentation
 from jigsync.cutting.options import SEVERITIES, CutOptions
+from jigsync.cutting.tear import check_tear
+from jigsync.cutting.tear_options import Style, TearOptions
 from jigsync.io.files import StrPath, list_names, read_bytes, read_json, write_json
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, list_images, read_rgb
 from jigsync.io.lease import LOCK_FILE, only_writer
@@ -45,17 +49,38 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """What to cut from every picture: all combinations of grids and severities, `per_image` times."""
+    """What to cut and tear from every picture: all combinations, `per_image` times.
+
+    Attributes:
+        grids: of cuts; may be empty when something is torn.
+        severities: of cuts and tears.
+        per_image: puzzles of each picture and combination.
+        cell: pitch of the cells, and size of the pieces.
+        seed: of the whole sweep.
+        presentations: of cuts, and of tears as far as they can have them; None: "cell" and "any".
+        pieces, styles: of tears; no pieces: nothing is torn.
+    """
 
     grids: tuple[Grid, ...]
     severities: tuple[str, ...]
     per_image: int = 1
     cell: int = 128
     seed: int = 0
+    presentations: tuple[Presentation, ...] | None = None
+    pieces: tuple[int, ...] = ()
+    styles: tuple[Style, ...] = ("tear",)
 
     def __post_init__(self) -> None:
-        for name, values in (("grids", self.grids), ("severities", self.severities)):
-            if not values or len(set(values)) != len(values):
+        lists: dict[str, tuple[object, ...]] = {
+            "grids": self.grids,
+            "severities": self.severities,
+            "presentations": self.of_cuts,
+            "pieces": self.pieces,
+            "styles": self.styles,
+        }
+        for name, values in lists.items():
+            may_be_empty = (name == "grids" and self.pieces) or name == "pieces"
+            if len(set(values)) != len(values) or not (values or may_be_empty):
                 raise bad_value(name, "a sweep", "a list of different values", ",".join(str(v) for v in values))
         for severity in self.severities:
             if severity not in SEVERITIES:
@@ -64,17 +89,49 @@ class SweepOptions:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
                 raise bad_value(name, "a sweep", f"an integer of at least {low}", value)
+        if self.pieces and self.presentations == ("cell",):
+            raise bad_value("presentation", "a sweep of torn pieces", "cropped or any: they have no cells", "cell")
         for grid in self.grids:
-            CutOptions(grid, self.cell)
+            for presentation in self.of_cuts:
+                CutOptions(grid, self.cell, presentation=presentation)
+        _ = self.tears  # are refused here rather than when they are torn
+
+    @property
+    def of_cuts(self) -> tuple[Presentation, ...]:
+        """The presentations of cuts."""
+        return ("cell",) if self.presentations is None else self.presentations
+
+    @property
+    def tears(self) -> tuple[TearOptions, ...]:
+        """What is torn, undamaged."""
+        loose: tuple[Presentation, ...] = ("any",) if self.presentations is None else self.presentations
+        return tuple(
+            TearOptions(pieces, self.cell, style, presentation=presentation)
+            for style in self.styles
+            for pieces in self.pieces
+            for presentation in loose
+            if presentation != "cell"
+        )
+
+    @property
+    def each(self) -> int:
+        """Puzzles of every picture."""
+        return (len(self.grids) * len(self.of_cuts) + len(self.tears)) * len(self.severities) * self.per_image
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values; what is as in sweeps from before tears is left out."""
+        more: dict[str, Any] = {}
+        if self.presentations is not None:
+            more["presentations"] = list(self.presentations)
+        if self.pieces:
+            more |= {"pieces": list(self.pieces), "styles": list(self.styles)}
         return {
             "grids": [str(grid) for grid in self.grids],
             "severities": list(self.severities),
             "per_image": self.per_image,
             "cell": self.cell,
             "seed": self.seed,
+            **more,
         }
 
 
@@ -105,7 +162,7 @@ def plan_sweep(
     """
     source, target = Path(images), place(out)
     pictures = [source] if source.is_file() else list_images(source)
-    asked = len(pictures) * len(options.grids) * len(options.severities) * options.per_image
+    asked = len(pictures) * options.each
     if asked > MOST_PUZZLES:
         raise OptionError(
             f"A sweep may have at most {MOST_PUZZLES} puzzles. Got {asked}: put the pictures into several folders, each"
@@ -134,11 +191,18 @@ def _planned(
     workers: int,
     progress: Progress | None,
 ) -> Sweep:
-    found, skipped = usable_pictures(pictures, workers, progress)
+    found, skipped = usable_pictures(pictures, workers, progress, options.tears)
     if not found:
         raise InputError(f"None of the {len(pictures)} pictures in '{source}' can be used: {skipped[0].reason}")
     rows = plan_rows(
-        found, options.grids, options.severities, per_image=options.per_image, cell=options.cell, seed=options.seed
+        found,
+        options.grids,
+        options.severities,
+        per_image=options.per_image,
+        cell=options.cell,
+        seed=options.seed,
+        presentations=options.of_cuts,
+        tears=options.tears,
     )
     write_manifest(target / MANIFEST_FILE, rows)
     # Last, because its presence says that the manifest is whole.
@@ -184,11 +248,15 @@ def _check_out(target: Place, request: dict[str, Any]) -> None:
 
 
 def usable_pictures(
-    pictures: Sequence[Path], workers: int, progress: Progress | None
+    pictures: Sequence[Path], workers: int, progress: Progress | None, tears: Sequence[TearOptions] = ()
 ) -> tuple[list[tuple[str, str]], list[Skipped]]:
-    """Hashes every picture and tries to decode it: ((name, sha256) of the usable ones, the others)."""
+    """Hashes every picture and tries to decode it: ((name, sha256) of the usable ones, the others).
+
+    A picture is usable when it can be cut, and torn in all of the given ways.
+    """
     results: dict[Path, tuple[str, str]] = {}
-    for done, (path, result) in enumerate(run_units(_probe, list(pictures), workers), start=1):
+    probe = partial(_probe, tears=tuple(tears))
+    for done, (path, result) in enumerate(run_units(probe, list(pictures), workers), start=1):
         results[path] = result
         if progress:
             progress("pictures read", done, len(pictures))
@@ -205,12 +273,16 @@ def usable_pictures(
     return [(name, sha) for sha, name in found.items()], skipped
 
 
-def _probe(path: Path) -> tuple[str, str]:
+def _probe(path: Path, tears: Sequence[TearOptions]) -> tuple[str, str]:
     """(sha256, why it cannot be used); one of the two is empty."""
+    called = f"The picture '{path.name}'"
     try:
         data = read_bytes(path, MAX_BYTES)
+        rgb = read_rgb(data, name=path.name)
         # The smallest canvas: refuses what no grid could be cut from.
-        make_canvas(read_rgb(data, name=path.name), CutOptions(Grid(1, 1), 8), f"The picture '{path.name}'")
+        make_canvas(rgb, CutOptions(Grid(1, 1), 8), called)
+        for torn in tears:
+            check_tear(rgb.shape[0], rgb.shape[1], torn, called)
     except JigsyncError as error:
         return "", str(error)
     return image_bytes_sha256(data), ""

@@ -53,7 +53,7 @@ class Report:
 
     Attributes:
         source: "shards" or "sample", where the shares come from.
-        parts: total, then splits, then every grid and severity.
+        parts: total, then splits, then every grid (or style and pieces), presentation and severity.
         images_in_two_splits: hashes of pictures with puzzles in more than one split, or in another than their own.
         shards, shards_done: planned and finished shards.
         missing, doubled: keys of the finished shards' rows that their stats lack or repeat.
@@ -166,7 +166,7 @@ def _parts(rows: Iterable[Row], stats: Iterable[PuzzleStats]) -> Iterator[Part]:
     yield _part("all", rows, by_key)
     groupings: list[tuple[Callable[[Row], str], list[str]]] = [
         (lambda row: row.split, list(SPLITS)),
-        (lambda row: f"{row.options.grid} {row.severity}", []),
+        (lambda row: row.setting, []),
     ]
     for name_of, order in groupings:
         groups: dict[str, list[Row]] = {name: [] for name in order}
@@ -186,7 +186,7 @@ def _part(name: str, rows: list[Row], by_key: dict[str, PuzzleStats]) -> Part:
         name,
         len({row.image_sha256 for row in rows}),
         len(rows),
-        sum(row.options.grid.size for row in rows),
+        sum(row.fragments for row in rows),
         len(measured),
         *shares,
     )

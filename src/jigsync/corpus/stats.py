@@ -1,7 +1,7 @@
 """What a corpus report counts about one puzzle: blank cells, mean gradient, the generator's flag.
 
-Measured on the undamaged canvas, cell by cell, because damage (fade, noise) adds gradients of its own and would hide
-a blank fragment. The paper's crop defect shows here: it halved the mean gradient.
+Measured on the undamaged canvas, cell by cell or piece by piece, because damage (fade, noise) adds gradients of its own
+and would hide a blank fragment. The paper's crop defect shows here: it halved the mean gradient.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class PuzzleStats:
     """One puzzle.
 
     Attributes:
-        fragments: number of cells.
-        blank: number of blank cells.
+        fragments: number of cells or pieces.
+        blank: number of blank ones.
         gradient: mean absolute difference of neighbouring grey values, 0..255.
         flagged: a fragment stayed under the area floor.
     """
@@ -89,15 +89,35 @@ def canvas_stats(canvas: NDArray[np.uint8], grid: Grid) -> CanvasStats:
 
     Shapes: canvas (rows * P, cols * P, 3) uint8.
     """
-    grey = canvas.astype(np.float32) @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
+    grey = _grey(canvas)
     cells = grey.reshape(grid.rows, grey.shape[0] // grid.rows, grid.cols, grey.shape[1] // grid.cols)
     blank = int(np.count_nonzero(cells.std(axis=(1, 3)) < BLANK_DEVIATION))
+    return CanvasStats(blank, _gradient(grey))
+
+
+def torn_stats(canvas: NDArray[np.uint8], owner: NDArray[np.int32]) -> CanvasStats:
+    """The same of a picture that is divided into pieces of any shape.
+
+    Shapes: canvas (H, W, 3) uint8, owner (H, W) the piece of each pixel.
+    """
+    grey = _grey(canvas)
+    piece, value = owner.ravel(), grey.ravel().astype(np.float64)
+    count = np.bincount(piece)
+    mean = np.bincount(piece, value) / count
+    variance = np.bincount(piece, np.square(value - mean[piece])) / count
+    return CanvasStats(int(np.count_nonzero(np.sqrt(variance) < BLANK_DEVIATION)), _gradient(grey))
+
+
+def _grey(canvas: NDArray[np.uint8]) -> NDArray[np.float32]:
+    return canvas.astype(np.float32) @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
+
+
+def _gradient(grey: NDArray[np.float32]) -> float:
     steps = [np.abs(np.diff(grey, axis=axis)) for axis in (0, 1)]
-    gradient = sum(float(step.sum(dtype=np.float64)) for step in steps) / sum(step.size for step in steps)
-    return CanvasStats(blank, round(gradient, 6))
+    return round(sum(float(step.sum(dtype=np.float64)) for step in steps) / sum(step.size for step in steps), 6)
 
 
 def puzzle_stats(key: str, canvas: CanvasStats, truth: Truth) -> PuzzleStats:
     """What is counted about one puzzle."""
     flagged = bool(truth.flags.get("below_area_floor", False))
-    return PuzzleStats(key, truth.grid.size, canvas.blank, canvas.gradient, flagged)
+    return PuzzleStats(key, len(truth.placement), canvas.blank, canvas.gradient, flagged)

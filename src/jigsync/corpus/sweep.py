@@ -17,7 +17,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -27,10 +27,20 @@ from numpy.typing import NDArray
 from jigsync.corpus.manifest import Row
 from jigsync.corpus.plan import SHARD_FOLDER, STATS_FOLDER, Progress, Sweep
 from jigsync.corpus.pool import Workers, run_units
-from jigsync.corpus.stats import CanvasStats, PuzzleStats, canvas_stats, puzzle_stats, read_stats, write_stats
+from jigsync.corpus.stats import (
+    CanvasStats,
+    PuzzleStats,
+    canvas_stats,
+    puzzle_stats,
+    read_stats,
+    torn_stats,
+    write_stats,
+)
 from jigsync.cutting.canvas import make_canvas
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.seeds import SPLITS
+from jigsync.cutting.tear import divide, scaled_picture, torn_puzzle
+from jigsync.cutting.tear_options import TearOptions
 from jigsync.io.files import StrPath, cannot, list_names, read_bytes, remove_leftovers
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
 from jigsync.io.lease import only_writer
@@ -176,21 +186,45 @@ def write_unit(unit: Unit) -> None:
 
 def regenerate(images: StrPath, rows: Sequence[Row]) -> Iterator[tuple[PuzzleStats, Puzzle, Truth]]:
     """Makes the puzzles of manifest rows again; neighbouring rows of one picture share its decoding and canvas."""
-    sha, rgb = "", None
-    canvases: dict[tuple[Grid, int], tuple[NDArray[np.uint8], CanvasStats]] = {}
+    source: _Source | None = None
     for row in rows:
-        path = Path(images) / row.image
-        if rgb is None or row.image_sha256 != sha:
-            data = read_bytes(path, MAX_BYTES)
-            sha, rgb = image_bytes_sha256(data), read_rgb(data, name=os.fspath(path))
-            canvases.clear()
-            if sha != row.image_sha256:
-                raise ImageError(f"The picture '{path}' is not the one the manifest was made of: its bytes changed.")
-        shape = (row.options.grid, row.options.cell)
-        if shape not in canvases:
-            canvas = make_canvas(rgb, row.options, f"The picture '{path}'")
-            canvases[shape] = canvas, canvas_stats(canvas, row.options.grid)
-        canvas, shared = canvases[shape]
+        if source is None or row.image_sha256 != source.sha or row.image != source.image:
+            source = _Source.read(Path(images), row)
+        stats, puzzle, truth = source.make(row)
+        yield puzzle_stats(row.key, stats, truth), puzzle, truth
+
+
+@dataclass
+class _Source:
+    """One decoded picture and the canvases made of it so far."""
+
+    image: str
+    sha: str
+    rgb: NDArray[np.uint8]
+    canvases: dict[tuple[Grid, int], tuple[NDArray[np.uint8], CanvasStats]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, images: Path, row: Row) -> _Source:
+        """ImageError when the picture is not the one that the manifest was made of."""
+        path = images / row.image
+        data = read_bytes(path, MAX_BYTES)
+        sha, rgb = image_bytes_sha256(data), read_rgb(data, name=os.fspath(path))
+        if sha != row.image_sha256:
+            raise ImageError(f"The picture '{path}' is not the one the manifest was made of: its bytes changed.")
+        return cls(row.image, sha, rgb)
+
+    def make(self, row: Row) -> tuple[CanvasStats, Puzzle, Truth]:
+        """One puzzle."""
+        name = f"The picture '{self.image}'"
+        if isinstance(row.options, TearOptions):
+            canvas = scaled_picture(self.rgb, row.options, name)
+            division = divide(canvas, row.options, row.seed)
+            made = torn_puzzle(canvas, division, row.options, self.sha)
+            return torn_stats(canvas, division.pieces.owner), *made
+        shape = row.options.grid, row.options.cell
+        if shape not in self.canvases:
+            canvas = make_canvas(self.rgb, row.options, name)
+            self.canvases[shape] = canvas, canvas_stats(canvas, row.options.grid)
+        canvas, stats = self.canvases[shape]
         # A canvas of exactly the right size is cut as it is, so this is the puzzle of the picture itself.
-        puzzle, truth = cut_picture(canvas, row.options, row.seed, sha)
-        yield puzzle_stats(row.key, shared, truth), puzzle, truth
+        return stats, *cut_picture(canvas, row.options, row.seed, self.sha)

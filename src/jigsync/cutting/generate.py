@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.cutting.canvas import make_canvas
+from jigsync.cutting.handed import draw_applied, draw_order, fragment_ids
 from jigsync.cutting.masks import draw_masks
 from jigsync.cutting.options import CutOptions
-from jigsync.cutting.presentation import draw_order, draw_turns, present
+from jigsync.cutting.presentation import present, present_loose
 from jigsync.values import z4
 from jigsync.values.errors import bad_value
 from jigsync.values.placement import Placed
@@ -41,16 +42,24 @@ def cut_picture(
         raise bad_value("seed", "the puzzle", "an integer from 0 to 2^63 - 1", seed)
     canvas = make_canvas(rgb, options, name)
     drawn = draw_masks(options, int(seed), redraw)
-    applied = draw_turns(options, drawn.seed)
-    order = draw_order(options, drawn.seed)
-    digits = max(3, len(str(len(order) - 1)))
-    ids = tuple(f"f{k:0{digits}d}" for k in range(len(order)))
-    pixels = tuple(present(canvas, drawn.masks[s], options, drawn.seed, int(s), int(applied[s])) for s in order)
-    pitch = float(options.cell), float(options.cell)
-    placement = {
-        fragment: Placed.at(*options.grid.cell(int(slot)), z4.inverse(int(applied[slot])), pitch=pitch)
-        for fragment, slot in zip(ids, order, strict=True)
-    }
+    count = options.grid.size
+    applied = draw_applied(options.presentation, options.turns, drawn.seed, count)
+    order = draw_order(options.shuffle, drawn.seed, count).tolist()
+    ids = fragment_ids(count)
     flags = {"redraws": drawn.redraws, "below_area_floor": not drawn.area_floor}
-    puzzle = Puzzle(Fragments(ids, pixels), options.cell, options.container)
-    return puzzle, Truth(options.grid, placement, options.to_json(), int(seed), source_sha256, flags, pitch)
+    pixels, placement = [], {}
+    for fragment, slot in zip(ids, order, strict=True):
+        cell, turns = options.grid.cell(slot), applied[slot].turns
+        if options.presentation == "cell":
+            assert turns is not None, "drawn by quarter turns"
+            pixels.append(present(canvas, drawn.masks[slot], options, drawn.seed, slot, turns))
+            placement[fragment] = Placed.at(*cell, z4.inverse(turns), pitch=options.pitch)
+        else:
+            stored, pose = present_loose(canvas, drawn.masks[slot], options, drawn.seed, slot, applied[slot])
+            pixels.append(stored)
+            placement[fragment] = Placed(pose, cell)
+    # A cell or a container would tell a solver what no scan of a real fragment tells.
+    hints = (options.cell, options.container) if options.presentation == "cell" else (None, None)
+    puzzle = Puzzle(Fragments(ids, tuple(pixels)), *hints)
+    truth = Truth(options.grid, placement, options.to_json(), int(seed), source_sha256, flags, options.pitch)
+    return puzzle, truth

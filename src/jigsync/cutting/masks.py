@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -24,7 +24,7 @@ class Mask:
     """Alpha of one fragment, cut to the box it needs.
 
     Attributes:
-        top, left: the box's corner in the upright container.
+        top, left: the box's corner in the upright container, or in the picture of a torn puzzle.
         alpha: (h, w) uint8.
     """
 
@@ -86,10 +86,16 @@ def _mask(options: CutOptions, tessellation: Tessellation | None, seed: int, slo
         outline = blob_outline(cell, stream(seed, Stage.BLOB, slot))
     else:
         outline = tessellation.outline(row, col) - np.array([col * cell - margin, row * cell - margin])
+    mask = covered(outline)
+    if options.damage.erosion > 0:
+        local = outline - np.array([mask.left, mask.top])
+        rng = stream(seed, Stage.EROSION, slot)
+        mask = replace(mask, alpha=erode(mask.alpha, local, options.damage.erosion, cell, rng))
+    return mask
+
+
+def covered(outline: NDArray[np.float64]) -> Mask:
+    """The mask of a simple closed curve. Shapes: (M, 2) as (x, y), pixels."""
     left, top = np.floor(outline.min(axis=0)).astype(np.int64)
     right, bottom = np.ceil(outline.max(axis=0)).astype(np.int64)
-    local = outline - np.array([left, top])
-    alpha = coverage(local, int(bottom - top), int(right - left))
-    if options.damage.erosion > 0:
-        alpha = erode(alpha, local, options.damage.erosion, cell, stream(seed, Stage.EROSION, slot))
-    return Mask(int(top), int(left), alpha)
+    return Mask(int(top), int(left), coverage(outline - np.array([left, top]), int(bottom - top), int(right - left)))

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
+from jigsync.cutting.handed import PRESENTATIONS, Presentation
 from jigsync.values.errors import OptionError, bad_value
 from jigsync.values.layout import Grid
+from jigsync.values.placement import Pitch
 
 REFERENCE_CELL: Final = 128
 """The cell, in pixels, that `shape` is stated for."""
@@ -84,6 +86,8 @@ class CutOptions:
         shuffle: present the fragments in random order.
         paper_order: noise and JPEG before the turn, as the paper did (leaks the orientation), instead of after.
         preset: "fracture" cuts along shared curves; "gap" puts a blob inside every square cell, as GAP does.
+        presentation: "cell" centres each cell in a container, quarter turns; "cropped" is trimmed to the content,
+            quarter turns; "any" is trimmed and turned by any angle.
     """
 
     grid: Grid
@@ -93,6 +97,7 @@ class CutOptions:
     shuffle: bool = True
     paper_order: bool = False
     preset: Preset = "fracture"
+    presentation: Presentation = "cell"
 
     def __post_init__(self) -> None:
         if isinstance(self.cell, bool) or not isinstance(self.cell, int) or not 8 <= self.cell <= MAX_CELL:
@@ -109,6 +114,10 @@ class CutOptions:
                 raise bad_value(name, "the puzzle", "true or false", getattr(self, name))
         if self.preset not in ("fracture", "gap"):
             raise bad_value("preset", "the puzzle", "'fracture' or 'gap'", self.preset)
+        if self.presentation not in PRESENTATIONS:
+            raise bad_value("presentation", "the puzzle", f"one of {', '.join(PRESENTATIONS)}", self.presentation)
+        if self.paper_order and self.presentation == "any":
+            raise bad_value("presentation", "the paper's order", "cell or cropped: it turns by quarters", "any")
         if self.preset == "gap" and self.damage.shape:
             raise bad_value("shape", "the gap preset", "0, because its cells are square", self.damage.shape)
 
@@ -116,6 +125,11 @@ class CutOptions:
     def shape_px(self) -> float:
         """A in pixels at this cell."""
         return self.damage.shape * self.cell / REFERENCE_CELL
+
+    @property
+    def pitch(self) -> Pitch:
+        """(height, width) of a cell in pixels."""
+        return float(self.cell), float(self.cell)
 
     @property
     def margin(self) -> int:
@@ -128,8 +142,11 @@ class CutOptions:
         return self.cell + 2 * self.margin
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; from_json gives the same options back."""
-        return {**asdict(self), "grid": [self.grid.rows, self.grid.cols]}
+        """Plain values; from_json gives the same options back. Without a presentation it is "cell"."""
+        value = {**asdict(self), "grid": [self.grid.rows, self.grid.cols]}
+        if self.presentation == "cell":  # as in manifests from before there was another one
+            del value["presentation"]
+        return value
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> CutOptions:
@@ -143,4 +160,4 @@ class CutOptions:
         except (KeyError, TypeError, ValueError) as error:
             raise OptionError(f"The generator options are not of the form that to_json writes: {error}.") from None
         rest = {key: value for key, value in data.items() if key not in ("grid", "damage")}
-        return cls(grid=Grid(rows, cols), damage=damage, **rest)
+        return cls(grid=Grid(rows, cols), damage=damage, **{"presentation": "cell", **rest})

@@ -1,26 +1,24 @@
-"""Stage 6, presentation: each fragment in its container, turned, digitised, in shuffled order.
+"""Stage 6, presentation: each fragment turned and digitised, in its container or without any frame.
 
     stored = np.rot90(upright, applied_turns),   truth turns = -applied_turns
 
-Turns are array rotations, never resampled. Unless `paper_order` is set, noise and JPEG come after the turn.
+Quarter turns are array rotations, never resampled. Unless `paper_order` is set, noise and JPEG come after the turn.
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.cutting.masks import Mask
 from jigsync.cutting.options import CutOptions
-from jigsync.cutting.photometry import fade, jpeg_quality, jpeg_round_trip, premultiply, sensor
+from jigsync.cutting.photometry import fade, premultiply
 from jigsync.cutting.streams import Stage, stream
+from jigsync.cutting.turned import digitise_box, hand_out, premultiplied, trimmed
 from jigsync.values import z4
+from jigsync.values.placement import Placed
+from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Pixels
-
-JPEG_UNIT: Final = 16
-"""Side of a JPEG coding unit: boxes on this lattice compress exactly as the whole container would."""
 
 
 def present(
@@ -30,11 +28,8 @@ def present(
 
     Shapes: canvas (rows * P, cols * P, 3) uint8 -> (container, container, 4) uint8, colour times alpha.
     """
-    row, col = options.grid.cell(slot)
-    top = row * options.cell - options.margin + mask.top
-    left = col * options.cell - options.margin + mask.left
+    rgb, _ = _box_of(canvas, mask, options, slot)
     height, width = mask.alpha.shape
-    rgb = canvas[top : top + height, left : left + width]
     stored = np.zeros((options.container, options.container, 4), dtype=np.uint8)
     # A view of the stored array in upright coordinates: what is written here appears turned in `stored`.
     upright = np.rot90(stored, z4.inverse(applied_turns))
@@ -50,49 +45,41 @@ def present(
     frame = 0 if options.paper_order else applied_turns
     corners = np.array([[mask.top, mask.left], [mask.top + height - 1, mask.left + width - 1]])
     corners = z4.turn_cells(corners, (options.container, options.container), frame)
-    _digitise_box(np.rot90(upright, frame), z4.turn_pixels(faded, frame), corners.min(axis=0), e, camera)
+    digitise_box(np.rot90(upright, frame), z4.turn_pixels(faded, frame), corners.min(axis=0), e, camera)
     return stored
 
 
-def _digitise_box(
-    scan: NDArray[np.uint8],
-    image: NDArray[np.float32],
-    corner: NDArray[np.int64],
-    e: float,
-    camera: np.random.Generator,
-) -> None:
-    """Writes the digitised image into `scan`, a view of the container in the frame of the camera.
+def present_loose(
+    canvas: NDArray[np.uint8], mask: Mask, options: CutOptions, seed: int, slot: int, applied: Pose
+) -> tuple[Pixels, Pose]:
+    """One fragment without a frame, and its true pose.
 
-    The box is widened to the JPEG lattice; the surroundings are black in the container too.
+    `cropped` is the content of what `present` gives. `any` has the same damage, is resampled once, then digitised.
+
+    Shapes: canvas (rows * P, cols * P, 3) uint8 -> (H, W, 4).
     """
-    height, width = image.shape[:2]
-    top, left = corner // JPEG_UNIT * JPEG_UNIT
-    bottom = min(scan.shape[0], -(-(corner[0] + height) // JPEG_UNIT) * JPEG_UNIT)
-    right = min(scan.shape[1], -(-(corner[1] + width) // JPEG_UNIT) * JPEG_UNIT)
-    wide = np.zeros((bottom - top, right - left, 3), dtype=np.uint8)
-    y, x = corner[0] - top, corner[1] - left
-    wide[y : y + height, x : x + width] = sensor(image, e, camera)
-    box = scan[corner[0] : corner[0] + height, corner[1] : corner[1] + width]
-    colour = jpeg_round_trip(wide, jpeg_quality(camera))[y : y + height, x : x + width]
-    # Ringing outside the fragment is cut off: colour times alpha is never above alpha.
-    box[..., :3] = np.minimum(colour, box[..., 3:])
+    if options.presentation == "cropped":
+        assert applied.turns is not None, "drawn by quarter turns"
+        pixels, offset = trimmed(present(canvas, mask, options, seed, slot, applied.turns))
+        cell = Placed.at(*options.grid.cell(slot), z4.inverse(applied.turns), pitch=options.pitch)
+        assert cell.pose is not None
+        return pixels, cell.pose.compose(Pose.of_turns(0, offset))
+    rgb, (left, top) = _box_of(canvas, mask, options, slot)
+    colour = rgb * np.float32(1 / 255)
+    if options.damage.photo > 0:
+        colour = fade(rgb, mask.alpha, options.damage.photo, options.cell, stream(seed, Stage.FADE, slot))
+    height, width = mask.alpha.shape
+    camera = stream(seed, Stage.DIGITISE, slot)
+    middle = left + width / 2, top + height / 2
+    return hand_out(premultiplied(colour, mask.alpha), applied, middle, options.damage.photo, camera)
 
 
-def draw_turns(options: CutOptions, seed: int) -> NDArray[np.int64]:
-    """applied_turns of every slot, uniform over the four, or all 0.
-
-    Shapes: -> (N,).
-    """
-    if not options.turns:
-        return np.zeros(options.grid.size, dtype=np.int64)
-    return stream(seed, Stage.TURNS).integers(0, z4.ORDER, options.grid.size)
-
-
-def draw_order(options: CutOptions, seed: int) -> NDArray[np.int64]:
-    """The slot of the k-th presented fragment, a uniform permutation, or slot order.
-
-    Shapes: -> (N,).
-    """
-    if not options.shuffle:
-        return np.arange(options.grid.size)
-    return stream(seed, Stage.SHUFFLE).permutation(options.grid.size)
+def _box_of(
+    canvas: NDArray[np.uint8], mask: Mask, options: CutOptions, slot: int
+) -> tuple[NDArray[np.uint8], tuple[int, int]]:
+    """The mask's box of the canvas, and its corner (left, top)."""
+    row, col = options.grid.cell(slot)
+    top = row * options.cell - options.margin + mask.top
+    left = col * options.cell - options.margin + mask.left
+    height, width = mask.alpha.shape
+    return canvas[top : top + height, left : left + width], (left, top)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.cutting.canvas import make_canvas
+from jigsync.cutting.handed import draw_order, draw_turns, fragment_ids
 from jigsync.cutting.options import CutOptions
-from jigsync.cutting.streams import Stage, stream
 from jigsync.values import z4
 from jigsync.values.errors import ImageError, bad_value
 from jigsync.values.layout import Grid
@@ -71,10 +71,9 @@ def cut_squares(
     fragments[..., :3] = np.where(alpha[..., None] > 0, cells, 0)
     fragments[..., 3] = alpha
     count = grid.size
-    applied = stream(seed, Stage.TURNS).integers(0, z4.ORDER, count) if options.turns else np.zeros(count, np.int64)
-    order = stream(seed, Stage.SHUFFLE).permutation(count)
-    digits = max(3, len(str(count - 1)))
-    ids = tuple(f"f{k:0{digits}d}" for k in range(count))
+    applied = draw_turns(options.turns, seed, count)
+    order = draw_order(True, seed, count)
+    ids = fragment_ids(count)
     pixels = tuple(z4.turn_pixels(fragments[s], int(applied[s])) for s in order)
     pitch = float(side), float(side)
     placement = {

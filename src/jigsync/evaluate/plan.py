@@ -16,7 +16,7 @@ from typing import Final
 
 from jigsync.corpus.manifest import MANIFEST_FILE, Row, plan_rows, read_manifest
 from jigsync.corpus.plan import SWEEP_FILE, Skipped, load_sweep, usable_pictures
-from jigsync.cutting.options import SEVERITIES
+from jigsync.cutting.options import SEVERITIES, CutOptions
 from jigsync.cutting.seeds import derive_seed
 from jigsync.evaluate.fingerprint import digest, generator_identity
 from jigsync.evaluate.progress import Progress
@@ -100,7 +100,7 @@ def from_pictures(
     rows = []
     for grid in wanted.grids:
         cut = plan_rows(found, [grid], severities, per_image=rounds, cell=wanted.cell_of(grid), seed=wanted.seed)
-        rows += [replace(row, options=replace(row.options, turns=wanted.turns)) for row in cut]
+        rows += [replace(row, options=replace(row.cut, turns=wanted.turns)) for row in cut]
     if not rows:
         why = f": {skipped[0].reason}" if skipped else "."
         raise InputError(f"None of the {len(pictures)} pictures in '{images}' can be used{why}")
@@ -111,7 +111,8 @@ def from_manifest(manifest: Place, images: Path | None, wanted: Wanted) -> list[
     """Puzzles of a manifest by `jigsync sweep`, or a part of one; `images` when sweep.json beside it does not tell."""
     is_folder = not manifest.is_file() if isinstance(manifest, Remote) else manifest.is_dir()
     path = manifest / MANIFEST_FILE if is_folder else manifest
-    rows = [row for row in read_manifest(path) if wanted.takes(row.options.grid, row.severity)]
+    cuts = (row for row in read_manifest(path) if isinstance(row.options, CutOptions))
+    rows = [row for row in cuts if wanted.takes(row.cut.grid, row.severity)]
     if not rows:
         raise InputError(f"The manifest '{path}' has no puzzle of the grids and severities asked for.")
     if images is None:
@@ -130,7 +131,7 @@ def _chosen(rows: Sequence[Row], root: Path, wanted: Wanted) -> list[Spec]:
     kinds = kinds_of(sorted({root / row.image for row in rows}))
     settings: dict[tuple[Grid, str], list[Spec]] = {}
     for row in sorted(rows, key=lambda row: _drawn(row, wanted.seed)):
-        setting = settings.setdefault((row.options.grid, row.severity), [])
+        setting = settings.setdefault((row.cut.grid, _severity(row)), [])
         if wanted.puzzles is None or len(setting) < wanted.puzzles:
             setting.append(_spec(row, root, kinds[root / row.image], made_by))
     return _interleaved(settings.values())
@@ -141,17 +142,22 @@ def _drawn(row: Row, seed: int) -> tuple[int, int]:
     return int(rank) if rank.isdecimal() else 0, derive_seed(seed, row.image_sha256)
 
 
+def _severity(row: Row) -> str:
+    """As tables have it: presentations other than "cell" are named, because their figures are not comparable."""
+    return row.severity if row.cut.presentation == "cell" else f"{row.severity} {row.cut.presentation}"
+
+
 def _spec(row: Row, root: Path, kind: str, made_by: str) -> Spec:
     depends = {"picture": row.image_sha256, "options": row.options.to_json(), "seed": row.seed, "generator": made_by}
     return Spec(
         f"{row.key}-{digest(depends)[:12]}",
-        row.options.grid,
-        row.severity,
+        row.cut.grid,
+        _severity(row),
         row.image,
         kind,
         derive_seed(row.seed, "solve") % 2**31,
-        not row.options.turns,
-        PictureSource(root / row.image, row.image_sha256, row.options, row.seed),
+        not row.cut.turns,
+        PictureSource(root / row.image, row.image_sha256, row.cut, row.seed),
     )
 
 
