@@ -10,6 +10,11 @@ from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 
+def by_cells(solution: Assembly, truth: Truth) -> bool:
+    """Have both a grid, so that slots are compared?"""
+    return isinstance(truth.layout, Grid) and solution.grid is not None
+
+
 def verdicts(solution: Assembly, truth: Truth, puzzle: Puzzle | None = None) -> dict[str, Verdict]:
     """Every fragment of the truth: "right", wrong "turn" in its place, wrong place ("slot"), or "unplaced".
 
@@ -19,7 +24,7 @@ def verdicts(solution: Assembly, truth: Truth, puzzle: Puzzle | None = None) -> 
     Args:
         puzzle: tells the fragments' sizes, which poses are judged by; `score_poses` says when it can be left out.
     """
-    if not isinstance(truth.layout, Grid) or solution.grid is None:
+    if not by_cells(solution, truth):
         found = score_poses(solution, truth, puzzle)
         return {**found.verdicts, **dict.fromkeys(found.foreign, "foreign")}
     out: dict[str, Verdict] = {}
