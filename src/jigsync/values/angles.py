@@ -50,9 +50,14 @@ def of_turns(turns: int) -> float:
     return wrap(turns % z4.ORDER * QUARTER)
 
 
-def nearest_turns(angle: NDArray[Any]) -> NDArray[np.int64]:
-    """The quarter turns nearest to angles, 0..3. Shapes: (...,) -> (...,)."""
-    return np.asarray(np.rint(np.asarray(angle) / QUARTER), dtype=np.int64) % z4.ORDER
+@overload
+def nearest_turns(angle: float) -> int: ...
+@overload
+def nearest_turns(angle: NDArray[Any]) -> NDArray[np.int64]: ...
+def nearest_turns(angle: float | NDArray[Any]) -> int | NDArray[np.int64]:
+    """The quarter turns nearest to angles, 0..3."""
+    turns = np.asarray(np.rint(np.asarray(angle, dtype=np.float64) / QUARTER), dtype=np.int64) % z4.ORDER
+    return int(turns) if turns.ndim == 0 else turns
 
 
 def phase(angle: NDArray[Any]) -> NDArray[np.complex128]:
