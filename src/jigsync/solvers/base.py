@@ -18,7 +18,7 @@ import importlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -383,6 +383,10 @@ def over_grids(
     return Assignment.of(request, grid, *found, note=note, proven=bool(proof) and not budget.stopped)
 
 
+DEFAULT: Final = "jigsync"
+DEFAULT_FREE: Final = "free"
+"""What DEFAULT hands fragments to that lie freely."""
+
 _REGISTRY: dict[str, str] = {
     "jigsync": "jigsync.solvers.joint:Joint",
     "jigsync-paper": "jigsync.solvers.paper:Paper",
@@ -393,6 +397,19 @@ _REGISTRY: dict[str, str] = {
     "tree": "jigsync.solvers.tree:Tree",
 }
 """name -> "module:attribute" of a class without required arguments; the module is imported when it is asked for."""
+
+
+def layouts_of(solver: Solver) -> tuple[str, ...]:
+    """The kinds of layout that a solver fills, "grid" or "free": its attribute `layouts`, grids alone without one."""
+    return tuple(getattr(solver, "layouts", ("grid",)))
+
+
+def check_layout(solver: Solver, layout: Layout | None) -> None:
+    """OptionError when a solver cannot fill the layout that is asked for."""
+    kind = "free" if isinstance(layout, Free) else "grid"
+    if kind not in layouts_of(solver):
+        able = "gives free poses only" if kind == "grid" else "fills grids only"
+        raise OptionError(f"The solver '{solver.name}' {able}; the layout asked for is '{kind}'.")
 
 
 def register(name: str, target: str) -> None:
