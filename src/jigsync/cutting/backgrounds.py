@@ -1,6 +1,6 @@
 """Tables to lay fragments on: plain, paper and linoleum here; wood and cloth, which have a grain, in `grained`.
 
-Every table is a pure function of its size, its scale, its colour and a generator. Lengths are millimetres of a real table.
+Every table is a pure function of its size, its scale, its colour and a generator. Lengths are real millimetres.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The camera: where it stands, and what it makes of what it sees.
 
-    seen = (ground shade (1 - alpha) + fragments) light gains      in displayed values: a gain there is a power of the light's
+    seen = (ground shade (1 - alpha) + fragments) light gains
     photograph = round(lens(seen) + sigma(seen) noise)
 
-With V = L^(1 / GAMMA) the displayed value of the light L, shot noise a L and read noise r give
+All of it in displayed values, where a light g times as strong is a factor g^(1 / GAMMA). With V = L^(1 / GAMMA)
+the displayed value of the light L, shot noise a L and read noise r give
 
     sigma(V) = sqrt(a V^GAMMA + r^2) / (GAMMA V^(GAMMA - 1))
 """
@@ -90,7 +91,7 @@ def develop(
         np.minimum(seen, 255, out=seen)
         if options.blur > 0:
             side = 2 * halo + 1
-            seen = cv2.GaussianBlur(seen, (side, side), options.blur, borderType=cv2.BORDER_REFLECT)
+            cv2.GaussianBlur(seen, (side, side), options.blur, dst=seen, borderType=cv2.BORDER_REFLECT)
         seen = seen[top - first : top - first + _BAND]
         if options.noise > 0:
             seen += _noise(seen, options.noise, grain)
@@ -112,5 +113,5 @@ def _noise(seen: NDArray[np.float32], amount: float, grain: np.random.Generator)
     kernel = cv2.getGaussianKernel(5, BLOTCHY)
     sigma /= float(np.square(kernel).sum())
     drawn = grain.standard_normal(seen.shape, dtype=np.float32)
-    drawn = cv2.GaussianBlur(drawn, (5, 5), BLOTCHY)
-    return np.asarray(drawn * cv2.LUT(seen.astype(np.uint8), sigma.astype(np.float32)), dtype=np.float32)
+    blotchy = cv2.GaussianBlur(drawn, (5, 5), BLOTCHY)
+    return np.asarray(blotchy * cv2.LUT(seen.astype(np.uint8), sigma.astype(np.float32)), dtype=np.float32)

@@ -1,7 +1,7 @@
 """Tables with a grain: boards of wood and woven cloth. The grain runs along x.
 
-A board is a plane through a tree's rings: with the pith at (v0, z0) beside it and tapering along the trunk, a point (u, v)
-of the board lies in ring
+A board is a plane through a tree's rings: with the pith at (v0, z0) beside it and tapering along the trunk, a point
+(u, v) of the board lies in ring
 
     r(u, v) / spacing,   r = sqrt((v - v0)^2 + (z0 + taper u)^2), both bent by smooth noise
 
@@ -22,8 +22,6 @@ Layers = list[tuple[Map, tuple[float, float, float]]]
 
 LATE: Final = (-0.75, -1.0, -1.2)
 """Tint of late wood against early wood: darker and redder."""
-PIECE: Final = 1500
-"""Columns of a board that are drawn at once."""
 
 
 def wood(shape: tuple[int, int], mm: float, amount: float, rng: np.random.Generator) -> Layers:
@@ -130,7 +128,7 @@ def _threads(length: int, pitch: float, rng: np.random.Generator) -> _Threads:
 def _waver(length: int, spare: int, cell: float, rng: np.random.Generator) -> NDArray[np.int32]:
     """How far threads stray along their course, 0 .. spare - 1 px. Shapes: -> (length,)."""
     course = smooth((1, length), (1.0, cell), rng)[0] * np.float32(spare / 6) + np.float32(spare / 2)
-    return np.clip(np.rint(course), 0, spare - 1).astype(np.int32)
+    return np.asarray(np.clip(np.rint(course), 0, spare - 1), dtype=np.int32)
 
 
 def _folds(shape: tuple[int, int], mm: float, rng: np.random.Generator) -> Map:

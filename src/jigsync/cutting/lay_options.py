@@ -1,7 +1,7 @@
 """What a photograph of the table shows: what there is (frame, table, fragments, card) apart from what spoils it.
 
-Everything that spoils is independent of the rest, and zero is the identity: with `turn` 0, `scale` 1 and every severity 0
-the fragments' opaque pixels are the photograph's, bit for bit, on a table of one colour.
+Everything that spoils is independent of the rest, and zero is the identity: with `turn` 0, `scale` 1 and every severity
+0 the fragments' opaque pixels are the photograph's, bit for bit, on a table of one colour.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ MIN_SIDE: Final = 64
 MAX_SIDE: Final = 12_000
 MAX_PIXELS: Final = 50_000_000
 """Largest photograph, 50 megapixels."""
+
+MAX_PAIRS: Final = 2500
 
 CARDS: Final[Mapping[str, tuple[float, float] | None]] = {
     "none": None,
@@ -116,7 +118,7 @@ class LayOptions:
         for name, least, most in (
             ("width", MIN_SIDE, MAX_SIDE),
             ("height", MIN_SIDE, MAX_SIDE),
-            ("touching", 0, MAX_PIXELS),
+            ("touching", 0, MAX_PAIRS),
             ("jpeg", 0, 100),
         ):
             value = getattr(self, name)

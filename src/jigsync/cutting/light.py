@@ -36,6 +36,10 @@ STANDS: Final = (0.25, 0.75)
 """A rim's mean height, as a share of the largest lift."""
 LEANS: Final = 0.6
 """How much of its mean height a rim gains or loses from the middle to its ends, at most."""
+PENUMBRA: Final = 0.8
+"""Standard deviation of a penumbra at softness 1, in heights of the rim."""
+REACH: Final = 0.6
+"""Standard deviation of the contact shadow, in mean heights of the rim."""
 COARSE: Final = 16
 """Pixels of a cell of the fall-off's map."""
 _WIDE: Final = 4.0  # blurs wider than this are made at a smaller size
@@ -126,21 +130,25 @@ def cast_shadow(
         return
     to_box = np.array([[1, 0, -low[0]], [0, 1, -low[1]], [0, 0, 1]], dtype=np.float64)
     height, width = there.shape
-    lifted = cv2.warpPerspective(alpha, to_box @ shadow_from_photo @ photo_from_alpha, (width, height))
-    sharp, wide = (_soft(lifted, 0.8 * options.softness * high_) for high_ in (near, far))
+    lifted = _seen(alpha, to_box @ shadow_from_photo @ photo_from_alpha, (width, height))
+    sharp, wide = (_soft(lifted, PENUMBRA * options.softness * stands_here) for stands_here in (near, far))
     x = np.arange(width, dtype=np.float32) + np.float32(low[0] - middle[0])
     y = np.arange(height, dtype=np.float32) + np.float32(low[1] - middle[1])
     along = (x * np.float32(lean[0]))[None, :] + (y * np.float32(lean[1]))[:, None]
     along *= np.float32(0.5 / max(stands * leans, 1e-6))
     high_there = np.clip(along + np.float32(0.5), 0, 1)
     cast = sharp + (wide - sharp) * high_there
-    under = cv2.warpPerspective(alpha, to_box @ photo_from_alpha, (width, height))
-    contact = _soft(under, 0.6 * stands)
+    contact = _soft(_seen(alpha, to_box @ photo_from_alpha, (width, height)), REACH * stands)
     light = (1 - np.float32(CAST / 255) * cast) * (1 - np.float32(CONTACT / 255) * contact)
     darkest = (1 - CAST) * (1 - CONTACT)
     # Scaled so that a shadow of 1 is black where both are complete.
     light = 1 - (1 - light) * np.float32(options.shadow / (1 - darkest))
     np.minimum(there, np.power(np.clip(light, 0, 1), np.float32(1 / GAMMA)), out=there)
+
+
+def _seen(alpha: NDArray[np.uint8], box_from_alpha: Floats, size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Alpha under a homography. Args: size (width, height)."""
+    return np.asarray(cv2.warpPerspective(alpha, box_from_alpha, size), dtype=np.uint8)
 
 
 def _soft(alpha: NDArray[np.uint8], sigma: float) -> Map:
@@ -152,8 +160,7 @@ def _soft(alpha: NDArray[np.uint8], sigma: float) -> Map:
         blurred = cv2.GaussianBlur(alpha.astype(np.float32), (0, 0), sigma, borderType=cv2.BORDER_CONSTANT)
         return np.asarray(blurred, dtype=np.float32)
     height, width = alpha.shape
-    small = cv2.resize(
-        alpha, (max(1, width // factor), max(1, height // factor)), interpolation=cv2.INTER_AREA
-    ).astype(np.float32)
-    small = cv2.GaussianBlur(small, (0, 0), sigma / factor, borderType=cv2.BORDER_CONSTANT)
-    return np.asarray(cv2.resize(small, (width, height), interpolation=cv2.INTER_LINEAR), dtype=np.float32)
+    less = max(1, width // factor), max(1, height // factor)
+    small = cv2.resize(alpha, less, interpolation=cv2.INTER_AREA)
+    soft = cv2.GaussianBlur(small.astype(np.float32), (0, 0), sigma / factor, borderType=cv2.BORDER_CONSTANT)
+    return np.asarray(cv2.resize(soft, (width, height), interpolation=cv2.INTER_LINEAR), dtype=np.float32)

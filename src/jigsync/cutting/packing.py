@@ -83,18 +83,16 @@ def touch(one: Floats, other: Floats, rng: np.random.Generator) -> Floats:
         direction = angles.act(float(rng.uniform(-np.pi, np.pi)), np.array([1.0, 0.0]))
         away = reach
         while away > -reach:
-            least = float(tree.query(other + away * direction)[0].min())
+            least = float(np.min(tree.query(other + away * direction)[0]))
             if least <= CONTACT:
-                return middle + away * direction
+                return np.asarray(middle + away * direction)
             away -= max(least - STEP, STEP / 2)
     raise OptionError("Two fragments pass through each other's hollows and cannot be made to touch: try another seed.")
 
 
-def check_room(placed: list[Floats] | None, what: str) -> list[Floats]:
-    """The places, or the sentence that there is no room."""
-    if placed is None:
-        raise OptionError(f"{what} do not fit apart on the photograph: ask for a smaller share, scale, gap or card.")
-    return placed
+def no_room(what: str) -> OptionError:
+    """The sentence for what cannot be laid apart."""
+    return OptionError(f"{what} do not fit apart on the photograph: ask for a smaller share, scale, gap or card.")
 
 
 _SHIFT: Final = 6

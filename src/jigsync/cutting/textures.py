@@ -97,7 +97,8 @@ def relief(height: Map, direction: float) -> Map:
 
 def above(noise: Map, threshold: float, width: float) -> Map:
     """1 where the noise is above a threshold, 0 below, a ramp of some width between."""
-    return np.clip((noise - np.float32(threshold)) * np.float32(1 / width) + np.float32(0.5), 0, 1)
+    ramped = (noise - np.float32(threshold)) * np.float32(1 / width) + np.float32(0.5)
+    return np.asarray(np.clip(ramped, 0, 1), dtype=np.float32)
 
 
 def paint(

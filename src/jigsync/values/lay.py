@@ -3,15 +3,15 @@
     x_table = scale R(angle) (x_frag - c_frag) + xy          c_frag the centre of the fragment's PNG, `table_from_frag`
     x_photo = (X / Z, Y / Z),   (X, Y, Z) = photo_from_table (x_table, y_table, 1)
 
-Both frames have x right, y down, pixel (row r, col c) covers [c, c+1] x [r, r+1], and the table's unit is the pixel that
-the photograph has at its centre: a camera that looks straight down has photo_from_table = 1.
+Both frames have x right, y down, pixel (row r, col c) covers [c, c+1] x [r, r+1], and the table's unit is the pixel
+that the photograph has at its centre: a camera that looks straight down has photo_from_table = 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from jigsync.values import angles
 from jigsync.values.pose import Pose
 
 Floats = NDArray[np.float64]
+
+JPEG_FILE: Final = "photo.jpg"
+PNG_FILE: Final = "photo.png"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,7 @@ class Lay:
         fragments: id -> Laid.
         touching: pairs of ids that lie edge to edge, each in the order of its names.
         card: None when there is none.
+        photo: name of the photograph's file, beside this one.
         options, seed: what the photograph was asked for with; plain JSON values.
     """
 
@@ -75,6 +79,7 @@ class Lay:
     fragments: Mapping[str, Laid]
     touching: frozenset[tuple[str, str]] = frozenset()
     card: Card | None = None
+    photo: str = JPEG_FILE
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 
