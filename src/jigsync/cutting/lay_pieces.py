@@ -1,7 +1,8 @@
 """What is laid on a table: fragments, trimmed to what they show, and a card; their rims, and how they are drawn.
 
 A piece is resampled once, by the one map from its pixels to the photograph. Where that enlarges it, its alpha is made
-as steep as it was, so that a torn rim stays as sharp as the photograph around it.
+as steep as it was, so that a torn rim stays as sharp as the photograph around it; the steps of a rim without
+antialiasing are smoothed first.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ DETAIL: Final = 0.5
 """How far an outline's corners may be from where they were traced, px of the photograph."""
 ENLARGED: Final = 1.2
 """From this scale on rims are made steep again."""
+STEPS: Final = 0.8
+"""Standard deviation that smooths a rim's steps, px of the fragment; it rounds a corner by less."""
+RIM: Final = 3
+"""Pixels that this reaches."""
+KEPT: Final = 0.9
+"""Share of a fragment that this must leave."""
 STEEPEST: Final = 12.0
 WHITE: Final = (244, 243, 239)
 """Colour of a card."""
@@ -88,6 +95,8 @@ def pieces_of(puzzle: Puzzle, options: LayOptions) -> list[Piece]:
                 f"The fragment '{name}' would be less than {LEAST_SEEN:g} pixels large on a photograph of"
                 f" {options.width} x {options.height}: ask for a larger photograph, share or scale."
             )
+        if scale > ENLARGED:
+            pixels, origin = _smooth_rim(pixels), origin + RIM
         pieces.append(Piece(name, pixels, origin, _outline(pixels, scale) - origin, scale))
     card = CARDS[options.card]
     if card is not None:
@@ -114,6 +123,17 @@ def _trim(name: str, pixels: Pixels) -> tuple[str, Pixels, Floats]:
             f"The fragment '{name}' must have opaque pixels (alpha from {OPAQUE}) to be laid. It has none."
         )
     return name, shown, np.array([pixels.shape[1] / 2 - left, pixels.shape[0] / 2 - top])
+
+
+def _smooth_rim(pixels: Pixels) -> Pixels:
+    """RIM pixels larger on every side; the rim is blurred, unless the fragment is so thin that little would be left."""
+    wide = cv2.copyMakeBorder(pixels, RIM, RIM, RIM, RIM, cv2.BORDER_CONSTANT, value=(0, 0, 0, 0))
+    side = 2 * RIM + 1
+    blurred = cv2.GaussianBlur(wide, (side, side), STEPS, borderType=cv2.BORDER_CONSTANT)
+    deep = cv2.erode(wide[..., 3], np.ones((side, side), np.uint8), borderValue=0) == 255
+    smooth = np.where(deep[..., None], wide, blurred).astype(np.uint8)
+    kept, had = (int(np.count_nonzero(some[..., 3] >= OPAQUE)) for some in (smooth, wide))
+    return smooth if kept >= KEPT * had else wide
 
 
 def _outline(pixels: Pixels, scale: float) -> Floats:
@@ -144,15 +164,15 @@ def draw(sheet: NDArray[np.uint8], piece: Piece, photo_from_pixels: Floats, corn
         pixels, room = _blurred(pixels, 0.45 * math.sqrt(1 / piece.scale**2 - 1))
         photo_from_pixels = photo_from_pixels @ _shift(np.array([-room, -room]))
     move = for_opencv(_shift(-low) @ photo_from_pixels)
-    laid = np.asarray(cv2.warpPerspective(pixels, move, there.shape[1::-1], flags=cv2.INTER_CUBIC), dtype=np.uint8)
-    if piece.scale > ENLARGED and piece.name:
-        _steepen(laid, min(piece.scale, STEEPEST))
-    np.minimum(laid[..., :3], laid[..., 3:], out=laid[..., :3])  # cubic overshoot
-    both = (there[..., 3] > 0) & (laid[..., 3] > 0)
+    # Floats: where alpha overshoots 255 at a rim, colour does as much, and only their quotient is right.
+    laid = cv2.warpPerspective(pixels.astype(np.float32), move, there.shape[1::-1], flags=cv2.INTER_CUBIC)
+    slope = min(piece.scale, STEEPEST) if piece.scale > ENLARGED and piece.name else 1.0
+    whole = _settled(np.asarray(laid, dtype=np.float32), slope)
+    both = (there[..., 3] > 0) & (whole[..., 3] > 0)
     if both.any():  # rims that touch
-        under = there[both] * (1 - laid[both, 3:] / 255)
-        laid[both] = np.rint(np.minimum(under + laid[both], 255))
-    np.maximum(there, laid, out=there)
+        under = there[both] * (1 - whole[both, 3:] / 255)
+        whole[both] = np.rint(np.minimum(under + whole[both], 255))
+    np.maximum(there, whole, out=there)
 
 
 def _blurred(pixels: Pixels, sigma: float) -> tuple[Pixels, int]:
@@ -162,13 +182,20 @@ def _blurred(pixels: Pixels, sigma: float) -> tuple[Pixels, int]:
     return np.asarray(cv2.GaussianBlur(wide, (0, 0), sigma), dtype=np.uint8), room
 
 
-def _steepen(laid: NDArray[np.uint8], slope: float) -> None:
-    """Makes alpha `slope` times as steep where it is one half; the colour under it stays."""
-    rim = (laid[..., 3] > 0) & (laid[..., 3] < 255)
-    soft = laid[rim].astype(np.float32)
+def _settled(laid: NDArray[np.float32], slope: float) -> NDArray[np.uint8]:
+    """Rounded pixels; alpha within 0 .. 255 and `slope` times as steep where it is one half; the colour stays.
+
+    Shapes: (h, w, 4) premultiplied -> the same.
+    """
+    alpha = laid[..., 3]
+    rim = (alpha > 0.5) & (np.abs(alpha - 255) > 0.01)
+    soft = laid[rim]
     steep = np.clip((soft[:, 3:] - np.float32(127.5)) * np.float32(slope) + np.float32(127.5), 0, 255)
-    colour = np.minimum(soft[:, :3] * (steep / soft[:, 3:]), steep)
-    laid[rim] = np.rint(np.concatenate([colour, steep], axis=1))
+    laid[rim] = soft * (steep / soft[:, 3:])
+    laid += np.float32(0.5)
+    whole = np.clip(laid, 0, 255, out=laid).astype(np.uint8)
+    np.minimum(whole[..., :3], whole[..., 3:], out=whole[..., :3])
+    return whole
 
 
 def _shift(by: NDArray[np.generic]) -> Floats:

@@ -2,7 +2,8 @@
 
 The table is a raster of cells. A silhouette, grown by the gap, may lie wherever its correlation with the taken cells is
 zero: all such places are known at once, and one of them is drawn. The largest silhouettes go first. Where the last ones
-find no room, everything is laid anew; later attempts draw among the places at one end of the table, which wastes less.
+find no room, everything is laid anew; later attempts draw among the places at one end of the table, another end for
+each silhouette, which wastes less.
 """
 
 from __future__ import annotations
@@ -60,8 +61,7 @@ def lay_apart(
         return None
     order = np.argsort([-int(stamp.own.sum()) for stamp in stamps], kind="stable")
     for attempt in range(ATTEMPTS):
-        bias = None if attempt < FREE else rng.standard_normal(2)
-        placed = _attempt([stamps[k] for k in order], beyond, bias, rng)
+        placed = _attempt([stamps[k] for k in order], beyond, attempt >= FREE, rng)
         if placed is not None:
             places: list[Floats] = [np.zeros(2)] * len(order)
             for k, at in zip(order, placed, strict=True):
@@ -126,7 +126,7 @@ def _stamp(outlines: list[Floats], cell: float, radius: int) -> _Stamp:
 
 
 def _attempt(
-    stamps: list[_Stamp], beyond: NDArray[np.uint8], bias: Floats | None, rng: np.random.Generator
+    stamps: list[_Stamp], beyond: NDArray[np.uint8], crowded: bool, rng: np.random.Generator
 ) -> list[Floats] | None:
     taken = beyond.astype(np.float32)
     places = []
@@ -134,9 +134,10 @@ def _attempt(
         rows, cols = np.nonzero(cv2.matchTemplate(taken, stamp.grown, cv2.TM_CCORR) < 0.5)
         if not len(rows):
             return None
-        if bias is not None:
-            crowded = max(1, int(CROWDED * len(rows)))
-            kept = np.argpartition(bias[0] * cols + bias[1] * rows, crowded - 1)[:crowded]
+        if crowded:
+            x, y = rng.standard_normal(2)
+            count = max(1, int(CROWDED * len(rows)))
+            kept = np.argpartition(x * cols + y * rows, count - 1)[:count]
             rows, cols = rows[kept], cols[kept]
         pick = int(rng.integers(len(rows)))
         row, col = int(rows[pick]), int(cols[pick])
