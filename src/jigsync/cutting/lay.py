@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from jigsync.cutting.backgrounds import choose_table, draw_table
 from jigsync.cutting.camera import develop, photo_from_table
 from jigsync.cutting.lay_options import CARDS, LayOptions
+from jigsync.cutting.lay_pieces import Piece, draw, for_opencv, pieces_of
 from jigsync.cutting.light import cast_shadow, choose_lamp, fall_off
 from jigsync.cutting.packing import lay_apart, no_room, touch
-from jigsync.cutting.lay_pieces import Piece, draw, for_opencv, pieces_of
 from jigsync.cutting.streams import Stage, stream
 from jigsync.values.errors import bad_value
 from jigsync.values.lay import JPEG_FILE, PNG_FILE, Card, Laid, Lay, project
