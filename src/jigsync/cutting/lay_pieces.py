@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from jigsync.cutting.erosion import largest_part
 from jigsync.cutting.lay_options import CARDS, LayOptions
 from jigsync.cutting.packing import no_room
+from jigsync.cutting.turned import trimmed
 from jigsync.values.errors import ImageError, InputError, OptionError
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Pixels, Puzzle
@@ -115,14 +116,12 @@ def pieces_of(puzzle: Puzzle, options: LayOptions) -> list[Piece]:
 def _trim(name: str, pixels: Pixels) -> tuple[str, Pixels, Floats]:
     """(name, box of its largest part, (x, y) of the centre of the whole PNG in it): a fragment is one thing."""
     alpha = largest_part(pixels[..., 3])
-    left, top, width, height = cv2.boundingRect(alpha)
-    box = slice(top, top + height), slice(left, left + width)
-    shown = np.where(alpha[box][..., None] > 0, pixels[box], np.uint8(0))
-    if not width or not (shown[..., 3] >= OPAQUE).any():
+    if not (alpha >= OPAQUE).any():
         raise ImageError(
             f"The fragment '{name}' must have opaque pixels (alpha from {OPAQUE}) to be laid. It has none."
         )
-    return name, shown, np.array([pixels.shape[1] / 2 - left, pixels.shape[0] / 2 - top])
+    shown, moved = trimmed(np.where(alpha[..., None] > 0, pixels, np.uint8(0)))
+    return name, shown, np.array(shown.shape[1::-1]) / 2 - moved
 
 
 def _smooth_rim(pixels: Pixels) -> Pixels:
@@ -133,7 +132,7 @@ def _smooth_rim(pixels: Pixels) -> Pixels:
     deep = cv2.erode(wide[..., 3], np.ones((side, side), np.uint8), borderValue=0) == 255
     smooth = np.where(deep[..., None], wide, blurred).astype(np.uint8)
     kept, had = (int(np.count_nonzero(some[..., 3] >= OPAQUE)) for some in (smooth, wide))
-    return smooth if kept >= KEPT * had else wide
+    return np.asarray(smooth if kept >= KEPT * had else wide, dtype=np.uint8)
 
 
 def _outline(pixels: Pixels, scale: float) -> Floats:
