@@ -60,6 +60,12 @@ def nearest_turns(angle: float | NDArray[Any]) -> int | NDArray[np.int64]:
     return int(turns) if turns.ndim == 0 else turns
 
 
+def nearest(matrix: NDArray[Any]) -> float:
+    """The angle whose R(angle) is nearest to a 2 x 2 matrix: of a turn with a scale, its turn."""
+    m = np.asarray(matrix, dtype=np.float64)
+    return math.atan2(float((m * z4.matrix(1)).sum()), float((m * z4.matrix(0)).sum()))
+
+
 def phase(angle: NDArray[Any]) -> NDArray[np.complex128]:
     """exp(i angle): the unit circle of synchronization. With quarter turns this is `z4.phase`.
 
