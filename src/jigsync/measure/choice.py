@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from jigsync.values.puzzle import Puzzle
 
 OF_CELLS: Final = "learned"
@@ -15,6 +17,6 @@ OF_OUTLINES: Final = "contours"
 
 
 def measurer_for(puzzle: Puzzle) -> str:
-    """The name of the measurer that fits the fragments."""
-    opaque = all(pixels[..., 3].min() == 255 for pixels in puzzle.fragments.pixels)
+    """The name of the measurer that fits the fragments; wholly transparent ones have no say."""
+    opaque = all(pixels[..., 3].min() in (0, 255) and np.ptp(pixels[..., 3]) == 0 for pixels in puzzle.fragments.pixels)
     return OF_CELLS if opaque or puzzle.cell is not None else OF_OUTLINES
