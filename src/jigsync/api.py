@@ -28,6 +28,7 @@ from jigsync.solution import Solution
 from jigsync.solvers import base as solvers
 from jigsync.solvers.base import Assignment, Progress, Solver, SolveRequest
 from jigsync.solvers.candidates import Candidate, candidates_for
+from jigsync.solvers.lattice import gridded
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, OptionError, bad_value
 from jigsync.values.hypothesised import Hypothesised
@@ -201,6 +202,8 @@ def solve(
         progress=progress,
     )
     answer = tool.solve(request)
+    if layout == "auto" and not fixed:
+        answer = gridded(answer)
     if not answer:
         return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)
     return _solution(puzzle, request, answer, called, start)

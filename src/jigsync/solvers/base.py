@@ -170,17 +170,21 @@ def _pinned_cell(name: str, pin: Pose) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """Free poses of N fragments, as arrays.
+    """Poses of N fragments, as arrays.
 
     Attributes:
         angle: (N,) radians.
         xy: (N, 2) px.
         component: (N,) int64, -1 when unplaced; towards another component nothing is claimed.
+        pitch: of the cells that they lie in, px; None where there are none.
+        quarter: do they lie at quarter turns exactly (the assignment's `turns`)?
     """
 
     angle: NDArray[np.float64]
     xy: NDArray[np.float64]
     component: Ints
+    pitch: float | None = None
+    quarter: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,13 +194,13 @@ class Assignment:
     Attributes:
         layout: the grid the slots belong to, or free.
         slots: (N,) int64, slot = row * cols + col, -1 when unplaced; all -1 where the layout is free.
-        turns: (N,) int64 in 0..3; 0 for an unplaced fragment.
+        turns: (N,) int64 in 0..3, the nearest where there are poses; 0 for an unplaced fragment.
         energy: of this placement under the solver's own scores; None when it has none.
         confidences: (N,) float64 in [0, 1], or None when the solver has no opinion.
         status, reason: as in `jigsync.solution.Solution`; the status alone says whether it failed.
         note: one sentence about how the answer was reached (proof, time limit, restarts), or "".
         proven: True only when the solver proved that no placement has a lower energy.
-        poses: where the layout is free.
+        poses: where fragments lie, unless they stand in the middle of their cells at quarter turns.
     """
 
     layout: Layout
@@ -224,12 +228,14 @@ class Assignment:
         """id -> Placed, in pixels, and the pitch of a grid's cells."""
         sure = [None] * len(puzzle) if self.confidences is None else [float(c) for c in self.confidences]
         if self.poses is not None:
-            components = self.poses.component.tolist()
-            poses = zip(self.poses.angle.tolist(), self.poses.xy.tolist(), strict=True)
-            return {
-                name: Placed.nowhere(c) if part < 0 else Placed(Pose(angle, (xy[0], xy[1])), None, c, part)
-                for name, c, part, (angle, xy) in zip(puzzle.ids, sure, components, poses, strict=True)
-            }, None
+            free = self.poses
+            placement = {}
+            for k, (name, c) in enumerate(zip(puzzle.ids, sure, strict=True)):
+                cell = self.grid.cell(int(self.slots[k])) if self.slots[k] >= 0 else None
+                xy, turns = (float(free.xy[k, 0]), float(free.xy[k, 1])), int(self.turns[k]) if free.quarter else None
+                pose = None if free.component[k] < 0 else Pose(float(free.angle[k]), xy, turns)
+                placement[name] = Placed.nowhere(c) if pose is None else Placed(pose, cell, c, int(free.component[k]))
+            return placement, None if free.pitch is None else (free.pitch, free.pitch)
 
         def at(pitch: Pitch | None) -> dict[str, Placed]:
             return {
