@@ -134,10 +134,10 @@ def _stage(puzzle: Puzzle, solution: Assembly, width: int) -> tuple[_Stage, list
     sheet = np.array([cols, math.ceil(len(puzzle) / cols)])
     room = step * sheet + 2 * MARGIN * pitch
     wide = width / float(room[0])
-    final = room
-    if len(layout.poses) == len(puzzle):
-        # What the picture takes when its fragments are apart, by GAP of its centres' distance from the middle.
-        final = full + np.maximum(full - pitch, 0.0) * GAP + 2 * MARGIN * pitch
+    # Apart, centres are farther from the middle by GAP; in a grid the outer ones are half a cell from the border.
+    final = full + GAP * (full - pitch if layout.whole else full) + 2 * MARGIN * pitch
+    if len(layout.poses) < len(puzzle):
+        final = np.maximum(final, room)  # an unplaced fragment stays where it is
     close = wide * float((room / final).min())
     actors = []
     for k, (name, pixels) in enumerate(zip(puzzle.ids, puzzle.fragments.pixels, strict=True)):

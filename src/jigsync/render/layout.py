@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.values import z4
 from jigsync.values.errors import InputError
 from jigsync.values.layout import Grid
 from jigsync.values.placement import Assembly, cell_pitch
@@ -90,7 +91,8 @@ def layout_of(puzzle: Puzzle, solution: Assembly, *, gaps: bool = False, at_leas
                 f"The fragment '{name}' is placed but is not in the puzzle '{puzzle.name}':"
                 " the two must be of the same puzzle."
             )
-    layout = _free(puzzle, solution, gaps) if solution.grid is None else _in_grid(puzzle, solution, solution.grid, gaps)
+    grid = solution.grid
+    layout = _free(puzzle, solution, gaps) if grid is None else _in_grid(puzzle, solution, grid, gaps)
     height, width = layout.full_size
     shrink = max(1, int(np.ceil(np.sqrt(height * width / MAX_PIXELS))))
     return replace(layout, shrink=shrink, zoom=max(1, round(at_least / max(height, width))))
@@ -127,10 +129,8 @@ def _in_grid(puzzle: Puzzle, solution: Assembly, grid: Grid, gaps: bool) -> Layo
             slots[k] = slot[::-1]
     if solution.pitch is None:
         at = slots
-    elif len(slots):
-        # A file may have its origin anywhere.
-        shift = np.median(at - slots, axis=0)
-        at = at - np.where(np.abs(shift).max() > 0.5, shift, 0.0)
+    elif len(slots) and np.abs(np.median(at - slots, axis=0)).max() > 0.5:
+        return _free(puzzle, solution, gaps)  # a file may have its origin elsewhere
     return Layout((height, width), _moved(poses, (at + 0.5) * step + slots * gap[::-1]), cell, True)
 
 
@@ -157,7 +157,7 @@ def _free(puzzle: Puzzle, solution: Assembly, gaps: bool) -> Layout:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """One component in the box around it, which starts at a whole pixel of its own frame."""
+    """One component in the box around it, widened to whole pixels."""
 
     full_size: tuple[int, int]
     poses: Mapping[str, Pose]
@@ -168,11 +168,21 @@ def _block(puzzle: Puzzle, poses: Mapping[str, Pose], gaps: bool) -> _Block:
         centres = np.array([pose.xy for pose in poses.values()])
         poses = _moved(poses, centres + GAP * (centres - centres.mean(axis=0)))
     rims = [pose.act(_rim(puzzle.fragments[name])) for name, pose in poses.items()]
-    low = np.floor(np.min([rim.min(axis=0) for rim in rims], axis=0) + ROUNDING)
-    high = np.ceil(np.max([rim.max(axis=0) for rim in rims], axis=0) - ROUNDING)
-    width, height = (max(1, int(side)) for side in high - low)
+    lattice = _lattice(puzzle, poses)
+    low = np.floor(np.min([rim.min(axis=0) for rim in rims], axis=0) - lattice + ROUNDING) + lattice
+    high = np.max([rim.max(axis=0) for rim in rims], axis=0)
+    width, height = (max(1, math.ceil(side - ROUNDING)) for side in high - low)
     centres = np.array([pose.xy for pose in poses.values()]) - low
     return _Block((height, width), _moved(poses, centres))
+
+
+def _lattice(puzzle: Puzzle, poses: Mapping[str, Pose]) -> Floats:
+    """Where pixels begin, modulo 1: those of the first fragment at a quarter turn, so that it can be copied."""
+    for name, pose in poses.items():
+        if pose.turns is not None:
+            height, width = z4.turned_shape(puzzle.fragments[name].shape[:2], pose.turns)
+            return np.array([pose.xy[0] - width / 2, pose.xy[1] - height / 2]) % 1.0
+    return np.zeros(2)
 
 
 def _rim(pixels: Pixels) -> Floats:

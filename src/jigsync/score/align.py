@@ -23,6 +23,11 @@ class Aligned(NamedTuple):
     solution: Solution
     degrees: float
 
+    def facts(self) -> dict[str, float | int | None]:
+        """Plain JSON values: `turned_by` in quarter turns, null where it is no whole number of them."""
+        turns, rest = divmod(self.degrees, RIGHT)
+        return {"turned_by": None if rest else int(turns), "turned_degrees": self.degrees}
+
 
 def aligned(solution: Solution, truth: Truth, puzzle: Puzzle | None = None) -> Aligned:
     """The solution turned to where most of it is right: in a grid by the best of four turns, else by the best motion.

@@ -112,7 +112,7 @@ class PoseScores:
         return _share(self.right_contacts, self.true_contacts)
 
     @property
-    def true_claimed(self) -> float | None:
+    def claimed(self) -> float | None:
         """Share of claimed contacts that are true; None where there are none."""
         return _share(self.true_claims, self.claims)
 
@@ -122,10 +122,14 @@ class PoseScores:
         return _share(self.joined, self.fragments)
 
     @property
+    def told(self) -> bool:
+        """Does the best motion say how the answer stands? One fragment of several, which some motion fits, does not."""
+        return self.motion is not None and self.count("right") >= min(2, self.fragments)
+
+    @property
     def upright(self) -> bool:
-        """Does the answer stand as the truth does? One fragment of several cannot tell."""
-        told = self.count("right") >= min(2, self.fragments)
-        return self.motion is not None and told and abs(self.motion.angle) <= TURN
+        """Does the answer stand as the truth does?"""
+        return self.motion is not None and self.told and abs(self.motion.angle) <= TURN
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: shares in 0..1, angles in degrees, null for what is not known or has no case."""
@@ -137,7 +141,7 @@ class PoseScores:
             "right": self.right,
             "perfect": self.perfect,
             "contacts": self.contacts,
-            "claims": self.true_claimed,
+            "claims": self.claimed,
             "largest": self.largest,
             "angle_error": self.angle_error,
             "xy_error": self.xy_error,
@@ -161,19 +165,21 @@ def score_poses(solution: Assembly, truth: Truth, puzzle: Puzzle | None = None) 
     answer, home, pitch = _in_one_unit(solution, truth, puzzle)
     if puzzle is not None:
         sizes: Mapping[str, float] = sizes_of(puzzle)
-        unknown = next((name for name in truth.placement if name not in sizes), None)
+        unknown = next((name for name in answer if name in home and answer[name].pose and name not in sizes), None)
         if unknown is not None:
             raise InputError(
-                f"The truth names the fragment '{unknown}', which is not in the puzzle '{puzzle.name}':"
+                f"The fragment '{unknown}' is placed but is not in the puzzle '{puzzle.name}':"
                 " the two must be of the same puzzle."
             )
     elif pitch is not None:
         sizes = sizes_of_cells(home, pitch)
-    else:
+    elif any(placed.pose is not None for placed in answer.values()):
         raise InputError(
-            "Positions are right within a share of the fragments' sizes, and nothing tells these:"
-            " pass the puzzle, or solution and truth of one grid."
+            "A fragment's place is right within a share of its size, and nothing tells the sizes: pass the puzzle,"
+            " whose pixels do (jigsync score --puzzle DIR)."
         )
+    else:
+        sizes = {}
     contacts = truth.contacts
     if contacts is None:
         contacts = _contacts(home, truth.layout, puzzle, sizes)
