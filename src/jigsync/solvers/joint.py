@@ -115,7 +115,9 @@ def _run(
         time_limit=None if seconds is None else max(1e-3, seconds / left),
         effort=effort,
         threads=request.threads,
-        progress=lambda energy, part: budget.go_on(f"solving {grid}", done + share * part, -energy),
+        progress=lambda energy, part: budget.go_on(
+            f"solving {grid}", done + share * part, -energy if math.isfinite(energy) else None
+        ),
         better=lambda energy, slots, turns: _show(request, grid, budget, energy, slots, turns),
     )
 

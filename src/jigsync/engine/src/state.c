@@ -29,6 +29,7 @@ static State *state_new(const Problem *p, uint64_t seed) {
     State *st = calloc(1, sizeof(State));
     if (!st) return NULL;
     st->p = p;
+    st->control = &ENDLESS;
     st->code = zeros(p->ncell, sizeof(int32_t));
     st->face = zeros(4 * (int64_t)p->ncell, sizeof(int32_t));
     st->cell_of = zeros(p->n, sizeof(int32_t));
