@@ -70,7 +70,7 @@ class CompiledProblem:
     ) -> None:
         self._lib = library()
         self.n, self.grid, self.upright = scores.n, grid, upright
-        _check_size(self.n, grid)
+        check_size(self.n, grid)
         self.pins = _check_pins(pins or {}, tuple(excluded), self.n, grid, upright)
         keep: list[NDArray[Any]] = []  # the C side copies, so these need to live for the call only
 
@@ -209,7 +209,8 @@ def _floats(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[n
     return np.ascontiguousarray(array, dtype=np.float32)
 
 
-def _check_size(n: int, grid: Grid) -> None:
+def check_size(n: int, grid: Grid) -> None:
+    """Refuses what the compiled search cannot count."""
     if n < 1:
         raise OptionError("The decoder needs at least one fragment.")
     if n > LARGEST:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.engine.library import Plan, Report
-from jigsync.engine.problem import CompiledProblem, Poses, poses_of
+from jigsync.engine.problem import CompiledProblem, Poses, check_size, poses_of
 from jigsync.values.errors import bad_value
 from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
@@ -195,6 +195,7 @@ def solve_map(
         raise bad_value("threads", "the decoder", "at least 1", threads)
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "the decoder", "above 0 seconds", time_limit)
+    check_size(scores.n, grid)
     begun = time.perf_counter()
     make = partial(
         CompiledProblem,

@@ -69,7 +69,7 @@ def shortlist(costs: Sequence[Searchable], calibration: Calibration, none: Matri
     cols = np.concatenate(side_by_side([partial(_ranked, costs, calibration, sides, count, rows) for rows in blocks]))
     sample = np.sort(np.random.default_rng(0).choice(sides, min(SAMPLE, sides), replace=False))
     small = [slice(k, min(k + PAIR_ROWS, sides)) for k in range(0, sides, PAIR_ROWS)]
-    seen = side_by_side([partial(_compared, costs, cols, sample, rows) for rows in small])
+    seen = side_by_side([partial(_compared, costs, calibration, cols, sample, rows) for rows in small])
     stats = [RowStats.join(column) for column in zip(*(part.stats for part in seen), strict=True)]
     made = side_by_side(
         [
@@ -112,40 +112,42 @@ def _largest(value: Matrix, count: int) -> Ints:
 
 
 class _Seen(NamedTuple):
-    """A block of sides compared in full. Shapes: listed, sampled: a (R, COUNT), a (R, M) a cost; others (R,)."""
+    """A block of sides compared in full, costs added up as the logit adds them: all of it but what `pair_logits` takes.
 
-    listed: list[Matrix]
-    sampled: list[Matrix]
+    Shapes: listed (R, COUNT); sampled (R, M), -inf where that is listed already; stats; others (R,), the logarithm of how
+    many sides each one of the sample stands for.
+    """
+
+    listed: Matrix
+    sampled: Matrix
     stats: list[RowStats]
     others: Matrix
 
 
-def _compared(costs: Sequence[Searchable], cols: Ints, sample: Ints, rows: slice) -> _Seen:
-    """Log costs of a block's candidates and of the sample, +inf where that is the side's own or listed already.
-
-    `others` is how many sides each one of the sample stands for.
-    """
+def _compared(costs: Sequence[Searchable], calibration: Calibration, cols: Ints, sample: Ints, rows: slice) -> _Seen:
     mine, own = cols[rows], np.arange(rows.start, rows.stop)[:, None]
     known = np.zeros((len(own), len(cols)), dtype=bool)
     np.put_along_axis(known, mine, True, axis=1)
     known = known[:, sample] | (own // z4.ORDER == sample // z4.ORDER)
-    listed, sampled, stats = [], [], []
-    for cost in costs:
-        few, some = (
-            np.log(value + np.float32(cost.noise)) for value in (cost.pairs(rows, mine), cost.against(rows, sample))
-        )
-        middle = np.median(some, axis=1).astype(np.float32)
+    listed, sampled = (np.zeros((len(own), among.shape[-1]), dtype=np.float32) for among in (mine, sample))
+    stats = []
+    for cost, (level, lead, _) in zip(costs, calibration.by_cost, strict=True):
+        weight, noise = np.float32(level + 2 * lead), np.float32(cost.noise)
+        few, some = np.log(cost.pairs(rows, mine) + noise), np.log(cost.against(rows, sample) + noise)
+        listed += weight * few
+        sampled += weight * some
+        median = np.median(some, axis=1).astype(np.float32)
         some[known] = np.inf
         both = np.concatenate([few, some], axis=1)
-        which = both.argmin(axis=1)[:, None]
-        least = np.take_along_axis(both, which, axis=1)[:, 0]
-        np.put_along_axis(both, which, np.inf, axis=1)
-        which = np.where(which < mine.shape[1], np.take_along_axis(mine, which % mine.shape[1], axis=1), -1)
-        stats.append(RowStats(least, both.min(axis=1), middle, which[:, 0]))
-        listed.append(few)
-        sampled.append(some)
-    free = np.maximum((~known).sum(axis=1), 1)
-    return _Seen(listed, sampled, stats, ((len(cols) - z4.ORDER - mine.shape[1]) / free).astype(np.float32))
+        at = both.argmin(axis=1)[:, None]
+        least = np.take_along_axis(both, at, axis=1)[:, 0]
+        np.put_along_axis(both, at, np.inf, axis=1)
+        which = np.take_along_axis(np.concatenate([mine, np.broadcast_to(sample, some.shape)], axis=1), at, axis=1)
+        stats.append(RowStats(least, both.min(axis=1), median, which[:, 0]))
+    sampled[known] = -np.inf
+    others = np.maximum(len(cols) - z4.ORDER - mine.shape[1], 0) / np.maximum((~known).sum(axis=1), 1)
+    with np.errstate(divide="ignore"):
+        return _Seen(listed, sampled, stats, np.log(others).astype(np.float32))
 
 
 def _judged(
@@ -160,26 +162,20 @@ def _judged(
     """Logits of a block's candidates, and the logarithm of the weight of all. Shapes: -> (R, COUNT), (R,)."""
     own = np.arange(rows.start, rows.stop)[:, None]
     logits = pair_logits(seen.listed, own, cols, stats, calibration)
-    with np.errstate(invalid="ignore"):
-        rest = pair_logits(seen.sampled, own, sample[None], stats, calibration)
-    rest[np.isinf(seen.sampled[0])] = -np.inf
-    with np.errstate(divide="ignore"):
-        rest += np.log(np.maximum(seen.others, 0))[:, None]
+    rest = pair_logits(seen.sampled, own, sample[None], stats, calibration) + seen.others[:, None]
     return logits, log_normaliser(np.concatenate([logits, rest], axis=1), none)
 
 
-def pair_logits(
-    log_cost: Sequence[Matrix], s: Ints, t: Ints, stats: Sequence[RowStats], calibration: Calibration
-) -> Matrix:
-    """w . f of given pairs of sides: what `probabilities._logits` gives for all pairs of a block.
+def pair_logits(weighted: Matrix, s: Ints, t: Ints, stats: Sequence[RowStats], calibration: Calibration) -> Matrix:
+    """w . f of given pairs of sides from their weighted log costs, sum of (level + 2 lead) log D(s, t): what
+    `probabilities._logits`, which has the formula, gives for all pairs of a block.
 
-    Shapes: log_cost (...) a cost, s and t broadcast to it -> (...).
+    Shapes: weighted (...), s and t broadcast to it -> (...).
     """
-    out = np.zeros_like(log_cost[0])
-    for value, each, (level, lead, best) in zip(log_cost, stats, calibration.by_cost, strict=True):
+    out = weighted.copy()
+    for each, (level, lead, best) in zip(stats, calibration.by_cost, strict=True):
         offset = (np.float32(level / 2) * each.median + np.float32(lead) * each.least).astype(np.float32)
         bonus = np.float32(lead + best) * (each.second - each.least)
-        out += value * np.float32(level + 2 * lead)
         out -= offset[s] + offset[t]
         out -= bonus[s] * (each.which[s] == t) + bonus[t] * (each.which[t] == s)
     return out
