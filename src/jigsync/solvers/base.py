@@ -158,8 +158,9 @@ class SolveRequest:
 
         `both_ways`: rows x cols and cols x rows are different answers although the gauge is not given.
         """
-        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways)
         cells = [cell[:2] for cell in self.pinned_cells.values()]
+        reach = 1 + max((max(cell) for cell in cells), default=0)
+        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways, reach)
         fitting = [grid for grid in candidates if all(grid.contains(*cell) for cell in cells)]
         if not fitting:
             tried = ", ".join(str(grid) for grid in candidates) or "none"
@@ -345,18 +346,20 @@ class Budget:
         return not self.stopped
 
 
-def grids_to_try(n: int, grid: Grid | None, gauge_fixed: bool) -> list[Grid]:
+def grids_to_try(n: int, grid: Grid | None, gauge_fixed: bool, reach: int = 1) -> list[Grid]:
     """The given grid alone, or every rows x cols = n that is not too long, the squarest first.
 
     While the global turn is free, a turn by 90 degrees makes rows x cols the same puzzle as cols x rows, so only
     rows <= cols are listed; with a fixed gauge (`upright` or pins) both are. Where all are too long, as for a prime
-    number of fragments, the squarest is listed all the same.
+    number of fragments, the squarest is listed all the same; so are those that pins ask for, which reach so many cells.
     """
     if grid is not None:
         return [grid]
     found = [Grid(rows, n // rows) for rows in range(1, n + 1) if n % rows == 0 and (gauge_fixed or rows * rows <= n)]
     found.sort(key=lambda g: (abs(g.rows - g.cols), g.rows))
     longest = max(LONGEST, MOST_SLENDER * min(found[0].shape))
+    if longest < reach:
+        longest = min((max(g.shape) for g in found if max(g.shape) >= reach), default=longest)
     return [g for g in found if max(g.shape) <= longest or set(g.shape) == set(found[0].shape)]
 
 
