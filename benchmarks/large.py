@@ -3,9 +3,9 @@
     python benchmarks/large.py [--pictures FOLDER] [--sizes 100,400,1600,5015,22755] [--out FILE]
 
 The picture is a mosaic of 5180 x 3444 pixels, made of the folder's pictures at their own resolution, each fading into
-the next over three squares so that seams never show, and mirrored when they come again. A size is a window of it. Every
-size runs in a process of its own, grid told. `exponent` is the slope of log seconds over log N, from 100 on; CPU seconds
-are those of all cores, which another program on the machine changes least.
+the next over three squares so that seams never show, and mirrored when they come again. A size is a window of it, and
+runs in a process of its own, grid told. `exponent` is the slope of log seconds over log N, from 100 on; CPU seconds are
+those of all cores, which another program on the machine changes least.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Searches with several threads in the library that is named: `tests/test_engine_memory.py` runs it under a sanitizer."""
+"""Searches with several threads, with the library that is named: `tests/test_engine_memory.py` uses a sanitized one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled decoder under sanitizers: it reads and writes nothing that is not its own, and no two threads at once."""
+"""The compiled decoder under sanitizers: it touches only what is its own, and no two threads touch it at once."""
 
 from __future__ import annotations
 

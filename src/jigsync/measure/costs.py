@@ -135,7 +135,7 @@ class Gradients:
         value = left[rows] @ right[cols].T
         value += constant[rows, None]
         value += constant[cols]
-        return np.maximum(value, 0, out=value)
+        return np.asarray(np.maximum(value, 0, out=value))
 
     def against(self, rows: slice, sides: Ints) -> Matrix:
         """Shapes: R sides, (M,) -> (R, M), without unit."""
@@ -191,7 +191,7 @@ class Prediction:
         value += square_mine[rows, None]
         value += square_other[cols]
         value *= np.float32(4 / mine.shape[1])
-        return np.sqrt(np.maximum(value, 0, out=value), out=value)
+        return np.asarray(np.sqrt(np.maximum(value, 0, out=value), out=value))
 
     def against(self, rows: slice, sides: Ints) -> Matrix:
         """Shapes: R sides, (M,) -> (R, M), in grey levels from 0 to 1."""

@@ -144,10 +144,12 @@ def _logits(
 def _sparse(puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration, own: NDArray[np.float32]) -> Measurements:
     """The TOP best candidates of every side, from a shortlist where all costs can be looked up."""
     none, searchable = calibration.no_neighbour(own), [cost for cost in costs if isinstance(cost, Searchable)]
-    found = shortlist(searchable, calibration, none) if len(searchable) == len(costs) else _all(costs, calibration, none)
+    found = (
+        shortlist(searchable, calibration, none) if len(searchable) == len(costs) else _all(costs, calibration, none)
+    )
     top = min(TOP, found.cols.shape[1])
     best = np.argpartition(found.logits, found.cols.shape[1] - top, axis=1)[:, found.cols.shape[1] - top :]
-    cols, kept = (np.take_along_axis(part, best, axis=1) for part in (found.cols, found.logits))
+    cols, kept = np.take_along_axis(found.cols, best, axis=1), np.take_along_axis(found.logits, best, axis=1)
     return _listed(puzzle, cols, kept, found.normaliser, _on_border(none))
 
 

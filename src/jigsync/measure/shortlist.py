@@ -114,8 +114,8 @@ def _largest(value: Matrix, count: int) -> Ints:
 class _Seen(NamedTuple):
     """A block of sides compared in full, costs added up as the logit adds them: all of it but what `pair_logits` takes.
 
-    Shapes: listed (R, COUNT); sampled (R, M), -inf where that is listed already; stats; others (R,), the logarithm of how
-    many sides each one of the sample stands for.
+    Shapes: listed (R, COUNT); sampled (R, M), -inf where that is listed already; stats; others (R,), the logarithm of
+    how many sides each one of the sample stands for.
     """
 
     listed: Matrix
@@ -126,9 +126,11 @@ class _Seen(NamedTuple):
 
 def _compared(costs: Sequence[Searchable], calibration: Calibration, cols: Ints, sample: Ints, rows: slice) -> _Seen:
     mine, own = cols[rows], np.arange(rows.start, rows.stop)[:, None]
-    known = np.zeros((len(own), len(cols)), dtype=bool)
-    np.put_along_axis(known, mine, True, axis=1)
-    known = known[:, sample] | (own // z4.ORDER == sample // z4.ORDER)
+    listing = np.zeros((len(own), len(cols)), dtype=bool)
+    np.put_along_axis(listing, mine, True, axis=1)
+    itself = own // z4.ORDER == sample // z4.ORDER
+    known = listing[:, sample] | itself
+    middle = (len(sample) - itself.sum(axis=1, keepdims=True)) // 2
     listed, sampled = (np.zeros((len(own), among.shape[-1]), dtype=np.float32) for among in (mine, sample))
     stats = []
     for cost, (level, lead, _) in zip(costs, calibration.by_cost, strict=True):
@@ -136,7 +138,8 @@ def _compared(costs: Sequence[Searchable], calibration: Calibration, cols: Ints,
         few, some = np.log(cost.pairs(rows, mine) + noise), np.log(cost.against(rows, sample) + noise)
         listed += weight * few
         sampled += weight * some
-        median = np.median(some, axis=1).astype(np.float32)
+        some[itself] = np.inf
+        median = np.take_along_axis(np.sort(some, axis=1), middle, axis=1)[:, 0]
         some[known] = np.inf
         both = np.concatenate([few, some], axis=1)
         at = both.argmin(axis=1)[:, None]

@@ -12,8 +12,9 @@ hard to measure say little, too, but each adds its noise to the energy: a prior 
 picture of a hundred eroded fragments into 2 rows. Where seams can be read, a wrong grid breaks so many of them that the
 prior decides nothing.
 
-Factorizations that are not too long (`base.grids_to_try`) climb a ladder: all of them with little effort, those that come near the best one with more, and the best
-of these with all of it: more effort raises the energies of all grids by much the same.
+Factorizations that are not too long (`base.grids_to_try`) climb a ladder: all of them with little effort, those that
+come near the best one with more, and the best of these with all of it: more effort raises the energies of all grids by
+much the same.
 """
 
 from __future__ import annotations
