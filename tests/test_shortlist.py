@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -28,8 +29,7 @@ TRUE = touching(TRUTH.placement, PUZZLE.ids)
 @cache
 def costs() -> tuple[list[Searchable], np.ndarray]:
     contours = read_contours(PUZZLE)
-    made = boundary.make_costs(contours, NAMES)
-    return [cost for cost in made if isinstance(cost, Searchable)], contours.own_features
+    return shortlist.searchable(boundary.make_costs(contours, NAMES), CALIBRATION), contours.own_features
 
 
 @cache
@@ -48,6 +48,13 @@ def whole() -> np.ndarray:
 
 def test_all_costs_of_flush_squares_can_be_looked_up() -> None:
     assert len(costs()[0]) == len(NAMES)
+
+
+def test_costs_that_rank_nobody_are_not_looked_up() -> None:
+    made, _ = costs()
+    assert shortlist.searchable(made, replace(CALIBRATION, weights=np.abs(CALIBRATION.weights))) == []
+    worn = boundary.make_costs(read_contours(PUZZLE), ["mgc", "fit"])
+    assert shortlist.searchable(worn, replace(CALIBRATION, weights=CALIBRATION.weights[:6], costs=("mgc", "fit"))) == []
 
 
 @pytest.mark.parametrize("which", range(len(NAMES)), ids=NAMES)

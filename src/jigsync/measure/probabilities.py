@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from jigsync.measure.calibration import Calibration, RowStats, features, log_normaliser, row_stats
 from jigsync.measure.costs import Cost, Matrix
-from jigsync.measure.shortlist import Searchable, Shortlist, shortlist
+from jigsync.measure.shortlist import Shortlist, searchable, shortlist
 from jigsync.values import z4
 from jigsync.values.measurements import Measurements
 from jigsync.values.puzzle import Puzzle
@@ -143,10 +143,8 @@ def _logits(
 
 def _sparse(puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration, own: NDArray[np.float32]) -> Measurements:
     """The TOP best candidates of every side, from a shortlist where all costs can be looked up."""
-    none, searchable = calibration.no_neighbour(own), [cost for cost in costs if isinstance(cost, Searchable)]
-    found = (
-        shortlist(searchable, calibration, none) if len(searchable) == len(costs) else _all(costs, calibration, none)
-    )
+    none, quick = calibration.no_neighbour(own), searchable(costs, calibration)
+    found = shortlist(quick, calibration, none) if quick else _all(costs, calibration, none)
     top = min(TOP, found.cols.shape[1])
     best = np.argpartition(found.logits, found.cols.shape[1] - top, axis=1)[:, found.cols.shape[1] - top :]
     cols, kept = np.take_along_axis(found.cols, best, axis=1), np.take_along_axis(found.logits, best, axis=1)

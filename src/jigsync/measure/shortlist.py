@@ -81,9 +81,20 @@ def shortlist(costs: Sequence[Searchable], calibration: Calibration, none: Matri
     return Shortlist(cols, logits, normaliser)
 
 
+def searchable(costs: Sequence[Cost], calibration: Calibration) -> list[Searchable]:
+    """The costs, if all of them can be looked up and one of them ranks; else none."""
+    found = [cost for cost in costs if isinstance(cost, Searchable)]
+    return found if len(found) == len(costs) and min(_weights(calibration)) < 0 else []
+
+
+def _weights(calibration: Calibration) -> list[float]:
+    """What the logit rises by when the logarithm of each cost does."""
+    return [float(level + 2 * lead) for level, lead, _ in calibration.by_cost]
+
+
 def _ranked(costs: Sequence[Searchable], calibration: Calibration, sides: int, count: int, rows: slice) -> Ints:
     """The `count` sides of highest rank for each of a block, in no order. Shapes: -> (R, count)."""
-    weights = [float(level + 2 * lead) for level, lead, _ in calibration.by_cost]
+    weights = _weights(calibration)
     kept_cols, kept = [], []
     for start in range(0, sides, TILE):
         cols = slice(start, min(start + TILE, sides))
@@ -133,8 +144,8 @@ def _compared(costs: Sequence[Searchable], calibration: Calibration, cols: Ints,
     middle = (len(sample) - itself.sum(axis=1, keepdims=True)) // 2
     listed, sampled = (np.zeros((len(own), among.shape[-1]), dtype=np.float32) for among in (mine, sample))
     stats = []
-    for cost, (level, lead, _) in zip(costs, calibration.by_cost, strict=True):
-        weight, noise = np.float32(level + 2 * lead), np.float32(cost.noise)
+    for cost, each in zip(costs, _weights(calibration), strict=True):
+        weight, noise = np.float32(each), np.float32(cost.noise)
         few, some = np.log(cost.pairs(rows, mine) + noise), np.log(cost.against(rows, sample) + noise)
         listed += weight * few
         sampled += weight * some
