@@ -63,6 +63,33 @@ def test_grids_to_try() -> None:
     assert grids_to_try(12, Grid(5, 5), gauge_fixed=False) == [Grid(5, 5)]
 
 
+@pytest.mark.parametrize(
+    ("n", "tried"),
+    [
+        (64, ["8x8", "4x16", "2x32", "1x64"]),
+        (97, ["1x97"]),
+        (100, ["10x10", "5x20", "4x25", "2x50"]),
+        (1000, ["25x40", "20x50", "10x100"]),
+        (22755, ["123x185", "111x205"]),
+    ],
+)
+def test_many_fragments_are_not_tried_as_a_strip(n: int, tried: list[str]) -> None:
+    assert [str(g) for g in grids_to_try(n, None, gauge_fixed=False)] == tried
+    both = grids_to_try(n, None, gauge_fixed=True)
+    assert sorted(map(str, both)) == sorted({t for g in map(Grid.parse, tried) for t in (f"{g}", f"{g.cols}x{g.rows}")})
+
+
+def test_a_strip_is_tried_where_pins_ask_for_it() -> None:
+    assert "1x100" in map(str, grids_to_try(100, None, gauge_fixed=True, reach=70))
+    assert "1x100" not in map(str, grids_to_try(100, None, gauge_fixed=True, reach=50))
+
+
+def test_a_grid_has_slots_for_its_fragments_and_not_many_more() -> None:
+    assert PUZZLE.request(layout=Grid(10, 10)).grid == Grid(10, 10)
+    with pytest.raises(OptionError, match="grid 101x1 has 101 slots: 6 fragments take at most 100"):
+        PUZZLE.request(layout=Grid(101, 1))
+
+
 def test_grids_of_a_request_hold_its_pins_and_count_only_what_belongs() -> None:
     request = PUZZLE.request(pins={FIRST: Pose.of_cell(2, 0, 1)})
     assert [str(g) for g in request.grids()] == ["3x2", "6x1"]

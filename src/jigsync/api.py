@@ -23,6 +23,7 @@ from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import registry as measurers
 from jigsync.measure.choice import measurer_for
+from jigsync.measure.parts import using_threads
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solution import Solution
 from jigsync.solvers import base as solvers
@@ -167,7 +168,7 @@ def solve(
         upright: the fragments are known not to be turned.
         time_limit: seconds, measuring included; the best answer by then is returned.
         seed: the same puzzle, options and seed give the same answer, unless the time limit strikes.
-        threads: threads of the search; the answer does not depend on it.
+        threads: of measuring and searching alike; the answer does not depend on it.
         progress: called with a `Progress` now and then; returning False stops, the best answer so far is returned.
 
     Returns:
@@ -183,7 +184,8 @@ def solve(
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
     if progress is not None and not progress(Progress("measuring", 0.0)):
         return Solution.failure(puzzle, called, "It was cancelled before anything was measured.")
-    measurements = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
+    with using_threads(threads):
+        measurements = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
     if layout == "auto" and asked is None and isinstance(measurements.pairs, Hypothesised):
         asked = FREE if solver == solvers.DEFAULT or "free" in solvers.layouts_of(tool) else None
     if isinstance(asked, Free) and solver == solvers.DEFAULT:
@@ -206,7 +208,8 @@ def solve(
         answer = gridded(answer)
     if not answer:
         return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)
-    return _solution(puzzle, request, answer, called, start)
+    with using_threads(threads):
+        return _solution(puzzle, request, answer, called, start)
 
 
 def candidates(

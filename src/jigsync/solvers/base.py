@@ -49,6 +49,15 @@ __all__ = [
 ]
 
 Ints = NDArray[np.int64]
+LONGEST: Final = 64
+"""Fragments of a side up to which grids of any shape are tried: a film strip, a timeline."""
+MOST_SLENDER: Final = 4
+"""Longer grids are tried only up to so many times the shorter side of the squarest one, which for a square number of
+fragments is 16 : 1. Of 1 000 fragments a prior puts 1 x 1000 thousands of nats behind (`joint`), and to search there
+takes as long as anywhere."""
+LEAST_SLOTS, SLOTS_EACH = 100, 4
+"""Most slots of a grid: LEAST_SLOTS, or SLOTS_EACH for each fragment where that is more. Time and memory of a search go
+with its slots, and holes say nothing."""
 
 
 class Progress(NamedTuple):
@@ -95,6 +104,11 @@ class SolveRequest:
         if len(self.excluded) == len(self.ids):
             raise OptionError(
                 f"There is nothing to solve: {len(self.excluded)} of {len(self.ids)} fragments are excluded."
+            )
+        most = max(LEAST_SLOTS, SLOTS_EACH * len(self.belonging))
+        if self.grid is not None and self.grid.size > most:
+            raise OptionError(
+                f"The grid {self.grid} has {self.grid.size} slots: {len(self.belonging)} fragments take at most {most}."
             )
         cells: dict[tuple[int, int], str] = {}
         for name, pin in self.pins.items():
@@ -144,8 +158,9 @@ class SolveRequest:
 
         `both_ways`: rows x cols and cols x rows are different answers although the gauge is not given.
         """
-        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways)
         cells = [cell[:2] for cell in self.pinned_cells.values()]
+        reach = 1 + max((max(cell) for cell in cells), default=0)
+        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways, reach)
         fitting = [grid for grid in candidates if all(grid.contains(*cell) for cell in cells)]
         if not fitting:
             tried = ", ".join(str(grid) for grid in candidates) or "none"
@@ -337,16 +352,21 @@ class Budget:
         return not self.stopped
 
 
-def grids_to_try(n: int, grid: Grid | None, gauge_fixed: bool) -> list[Grid]:
-    """The given grid alone, or every rows x cols = n, the squarest first.
+def grids_to_try(n: int, grid: Grid | None, gauge_fixed: bool, reach: int = 1) -> list[Grid]:
+    """The given grid alone, or every rows x cols = n that is not too long, the squarest first.
 
     While the global turn is free, a turn by 90 degrees makes rows x cols the same puzzle as cols x rows, so only
-    rows <= cols are listed; with a fixed gauge (`upright` or pins) both are.
+    rows <= cols are listed; with a fixed gauge (`upright` or pins) both are. Where all are too long, as for a prime
+    number of fragments, the squarest is listed all the same; so are those that pins ask for, which reach so many cells.
     """
     if grid is not None:
         return [grid]
     found = [Grid(rows, n // rows) for rows in range(1, n + 1) if n % rows == 0 and (gauge_fixed or rows * rows <= n)]
-    return sorted(found, key=lambda g: (abs(g.rows - g.cols), g.rows))
+    found.sort(key=lambda g: (abs(g.rows - g.cols), g.rows))
+    longest = max(LONGEST, MOST_SLENDER * min(found[0].shape))
+    if longest < reach:
+        longest = min((max(g.shape) for g in found if max(g.shape) >= reach), default=longest)
+    return [g for g in found if max(g.shape) <= longest or set(g.shape) == set(found[0].shape)]
 
 
 class Found(NamedTuple):
