@@ -10,6 +10,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -24,6 +25,14 @@ from jigsync.cutting.tear_options import TearOptions
 from jigsync.data import picture
 from jigsync.io.images import read_rgb
 from jigsync.values.layout import Grid
+
+TORN = {
+    "tear": {},
+    "tear, erosion 0.03": {"erosion": 0.03},
+    "tear, erosion, rims, photometry": {"erosion": 0.03, "rim": 4.0, "photo": 0.1},
+    "cuts": {"style": "cuts"},
+    "knobs": {"style": "knobs"},
+}
 
 
 def rate(rgb: np.ndarray, options: CutOptions, seconds: float) -> float:
@@ -47,6 +56,14 @@ def cost(once: Callable[[int], object], seconds: float) -> float:
     return min(found)
 
 
+def _cut(rgb: np.ndarray, options: CutOptions, k: int) -> None:
+    cut_picture(rgb, options, k % 8, redraw=False)
+
+
+def _tear(rgb: np.ndarray, options: TearOptions, k: int) -> None:
+    tear_picture(rgb, options, k)
+
+
 def presentations(rgb: np.ndarray, seconds: float) -> None:
     """What a presentation costs beside "cell"; the same puzzles, fracture included."""
     print("severity   cell ms   cropped / cell   any / cell   (3 x 3, fastest)")
@@ -54,24 +71,19 @@ def presentations(rgb: np.ndarray, seconds: float) -> None:
         ms = []
         for presentation in PRESENTATIONS:
             options = CutOptions(Grid(3, 3), damage=damage, presentation=presentation)
-            ms.append(1000 * cost(lambda k, o=options: cut_picture(rgb, o, k % 8, redraw=False), seconds))
+            ms.append(1000 * cost(partial(_cut, rgb, options), seconds))
         print(f"{name:8s}   {ms[0]:7.1f}   {ms[1] / ms[0]:14.2f}   {ms[2] / ms[0]:10.2f}")
 
 
 def tears(rgb: np.ndarray, seconds: float) -> None:
     """12 pieces of a picture of one megapixel: scaled to pieces of 128 pixels, and at its own size."""
-    large = cv2.resize(rgb, (1000, 1000), interpolation=cv2.INTER_CUBIC)
-    print("12 pieces of 1000 x 1000 pixels    s, pieces of 128 px   s, of 289 px (the whole megapixel)")
-    for name, more in {
-        "tear": {},
-        "tear, erosion 0.03": {"erosion": 0.03},
-        "tear, erosion, rims, photometry": {"erosion": 0.03, "rim": 4.0, "photo": 0.1},
-        "cuts": {"style": "cuts"},
-        "knobs": {"style": "knobs"},
-    }.items():
-        found = [
-            cost(lambda k, o=TearOptions(12, size, **more): tear_picture(large, o, k), seconds) for size in (128, 289)
-        ]
+    large = cv2.resize(rgb, (1001, 1001), interpolation=cv2.INTER_CUBIC)
+    print("12 pieces of 1001 x 1001 pixels    s, pieces of 128 px   s, of 289 px (not scaled)")
+    for name, more in TORN.items():
+        found = []
+        for size in (128, 289):
+            options = TearOptions.from_json({"pieces": 12, "size": size, **more})
+            found.append(cost(partial(_tear, large, options), seconds))
         print(f"{name:32s}   {found[0]:19.3f}   {found[1]:12.3f}")
 
 

@@ -26,6 +26,7 @@ from jigsync.corpus.met import _present
 from jigsync.io.files import json_bytes
 from jigsync.io.gap import GapSplit
 from jigsync.io.images import picture_size, read_rgb, read_rgba
+from jigsync.io.lay_file import load_lay
 from jigsync.io.seal import sealed
 from jigsync.io.shards import read_shard
 from jigsync.io.solution_file import load_solution
@@ -246,6 +247,7 @@ READERS: tuple[Reader, ...] = (
         lambda folder: jigsync.load(folder),
     ),
     Reader("truth", lambda: (seeds.truth(),), lambda folder: load_truth(folder / "truth.json")),
+    Reader("lay", lambda: (seeds.laid(),), lambda folder: load_lay(folder / "lay.json")),
     Reader("solution", lambda: ({**seeds.solved(), **seeds.truth()},), _solution),
     Reader("shard", lambda: (seeds.shard(),), lambda folder: list(read_shard(folder / "s.tar"))),
     Reader("members", seeds.members, _tarred),

@@ -26,8 +26,11 @@ from web import zipped
 
 from jigsync.corpus.plan import SweepOptions, plan_sweep
 from jigsync.corpus.sweep import plan_units, write_unit
+from jigsync.cutting.lay import lay_puzzle
+from jigsync.cutting.lay_options import LayOptions
 from jigsync.io.files import json_bytes, json_line
 from jigsync.io.images import image_bytes_sha256, png_bytes
+from jigsync.io.lay_file import lay_json
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.io.shards import write_shard
 from jigsync.io.solution_file import solution_json
@@ -110,6 +113,12 @@ def puzzle_folder() -> Case:
 def truth() -> Case:
     """truth.json."""
     return {"truth.json": json_bytes(truth_json(sample.truth()))}
+
+
+def laid() -> Case:
+    """lay.json, with a card and a pair that touches."""
+    options = LayOptions(width=160, height=120, card="bank", touching=1, gap=1.0, texture=0.0, share=0.1)
+    return {"lay.json": json_bytes(lay_json(lay_puzzle(sample.puzzle(), options, seed=3)[1]))}
 
 
 def solved() -> Case:

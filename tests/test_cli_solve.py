@@ -131,6 +131,7 @@ def test_the_options_reach_the_solver(
         "solver": "tree",
         "measurer": "mgc",
         "grid": "3x2",
+        "layout": "auto",
         "pins": {"f003": (2, 1, 0), "f1": (0, 0, 3)},
         "exclude": ["f004", "f005"],
         "upright": True,

@@ -25,7 +25,7 @@ def fresh_library(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("fresh_library")
 def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(build, "library_path", lambda: tmp_path / "none.so")
-    with pytest.raises(JigsyncError, match=r"missing.*python -m jigsync\.sync\.build"):
+    with pytest.raises(JigsyncError, match=r"missing.*python -m jigsync\.engine\.build"):
         engine_library.library()
 
 

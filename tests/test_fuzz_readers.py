@@ -75,6 +75,7 @@ READ_BY = {
     "io/files.py": "truth",
     "io/gap.py": "gap",
     "io/images.py": "picture",
+    "io/lay_file.py": "lay",
     "io/puzzle_folder.py": "puzzle",
     "io/shards.py": "shard",
     "io/solution_file.py": "solution",

@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": VALUES,
     "sync": VALUES,
     "solvers": VALUES | {"engine", "sync"},
-    "render": VALUES | {"solution"},
+    "render": VALUES | {"solution", "score"},
     "gauge": VALUES | {"solution", "io", "measure", "render"},
     "score": VALUES | {"solution", "io"},
     "api": STAGES,

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from jigsync.measure.parts import THREADS, side_by_side, spans
+from jigsync.measure.parts import EVEN, side_by_side, spans, using_threads
 
 
 @pytest.mark.parametrize("most", [1, 3, 8, 50])
@@ -19,7 +19,7 @@ def test_parts_are_whole_even_and_short(count: int, most: int) -> None:
     sizes = [part.stop - part.start for part in parts]
     assert all(0 < size <= most for size in sizes)
     assert not sizes or max(sizes) - min(sizes) <= 1
-    assert len(parts) % THREADS == 0 or len(parts) == count
+    assert len(parts) % EVEN == 0 or len(parts) == count
 
 
 def test_answers_come_in_order() -> None:
@@ -30,9 +30,33 @@ def test_answers_come_in_order() -> None:
     assert side_by_side([partial(late, k) for k in range(8)]) == list(range(8))
 
 
-def test_two_parts_run_at_once() -> None:
-    met = threading.Barrier(THREADS, timeout=30)
-    assert len(side_by_side([met.wait] * THREADS)) == THREADS  # one after the other they would never meet
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_as_many_parts_run_at_once_as_there_are_threads(threads: int) -> None:
+    met = threading.Barrier(threads, timeout=30)
+    with using_threads(threads):
+        assert len(side_by_side([met.wait] * threads)) == threads  # fewer at once would never meet
+
+
+def test_one_thread_runs_parts_itself() -> None:
+    with using_threads(1):
+        assert side_by_side([threading.get_ident] * 4) == [threading.get_ident()] * 4
+
+
+def test_threads_are_said_for_a_block_and_its_thread_only() -> None:
+    others: list[set[int]] = []
+
+    def elsewhere() -> None:
+        met = threading.Barrier(EVEN, timeout=30)
+        others.append(set(side_by_side([met.wait] * EVEN)))
+
+    with using_threads(1):
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        with using_threads(3):
+            pass
+        assert side_by_side([threading.get_ident] * 2) == [threading.get_ident()] * 2
+    assert others == [{0, 1}]
 
 
 @pytest.mark.parametrize("count", [1, 4])

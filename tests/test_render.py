@@ -17,10 +17,11 @@ from jigsync.render import layout as layout_module
 from jigsync.render.assemble import assemble, assemble_in
 from jigsync.render.compare import compare
 from jigsync.render.layout import layout_of
-from jigsync.render.marks import legend, mark, verdicts
+from jigsync.render.marks import legend, mark
 from jigsync.render.sheet import contact_sheet
 from jigsync.render.style import AMBER, BLUE, PAPER, RED, fit_text, text_size
 from jigsync.score.cells import score
+from jigsync.score.verdicts import verdicts
 from jigsync.solution import Solution
 from jigsync.values import z4
 from jigsync.values.errors import InputError

@@ -42,7 +42,8 @@ FIRST, SECOND = PUZZLE.ids[:2]
         ),
         ({"pins": {FIRST: Pose.of_cell(2, 0, 0)}, "layout": Grid(2, 3)}, r"at cell \(2, 0\), outside the 2x3 grid"),
         ({"pins": {FIRST: Pose.of_cell(-1, 0, 0)}}, r"at cell \(-1, 0\), outside the grid"),
-        ({"pins": {FIRST: Pose.of_cell(0, 0, 4)}}, "'turns' of the pin of fragment .* must be 0, 1, 2 or 3. Got 4"),
+        ({"pins": {FIRST: Pose.of_degrees(33, (0, 0))}}, r"at 33 degrees and \(0, 0\): a grid takes cells only"),
+        ({"pins": {FIRST: Pose.of_turns(1, (0.5, 0))}}, r"at 90 degrees and \(0.5, 0\): a grid takes cells only"),
         ({"pins": {FIRST: Pose.of_cell(0, 0, 1)}, "upright": True}, "has 1 turns in a puzzle said to be upright"),
         ({"pins": {FIRST: Pose.of_cell(0, 1, 0), SECOND: Pose.of_cell(0, 1, 2)}}, r"both pinned to cell \(0, 1\)"),
         ({"time_limit": 0.0}, "'time_limit' of a solve must be a number of seconds above 0. Got 0.0"),
@@ -60,6 +61,33 @@ def test_grids_to_try() -> None:
     assert both == ["3x4", "4x3", "2x6", "6x2", "1x12", "12x1"]
     assert [str(g) for g in grids_to_try(9, None, gauge_fixed=False)] == ["3x3", "1x9"]
     assert grids_to_try(12, Grid(5, 5), gauge_fixed=False) == [Grid(5, 5)]
+
+
+@pytest.mark.parametrize(
+    ("n", "tried"),
+    [
+        (64, ["8x8", "4x16", "2x32", "1x64"]),
+        (97, ["1x97"]),
+        (100, ["10x10", "5x20", "4x25", "2x50"]),
+        (1000, ["25x40", "20x50", "10x100"]),
+        (22755, ["123x185", "111x205"]),
+    ],
+)
+def test_many_fragments_are_not_tried_as_a_strip(n: int, tried: list[str]) -> None:
+    assert [str(g) for g in grids_to_try(n, None, gauge_fixed=False)] == tried
+    both = grids_to_try(n, None, gauge_fixed=True)
+    assert sorted(map(str, both)) == sorted({t for g in map(Grid.parse, tried) for t in (f"{g}", f"{g.cols}x{g.rows}")})
+
+
+def test_a_strip_is_tried_where_pins_ask_for_it() -> None:
+    assert "1x100" in map(str, grids_to_try(100, None, gauge_fixed=True, reach=70))
+    assert "1x100" not in map(str, grids_to_try(100, None, gauge_fixed=True, reach=50))
+
+
+def test_a_grid_has_slots_for_its_fragments_and_not_many_more() -> None:
+    assert PUZZLE.request(layout=Grid(10, 10)).grid == Grid(10, 10)
+    with pytest.raises(OptionError, match="grid 101x1 has 101 slots: 6 fragments take at most 100"):
+        PUZZLE.request(layout=Grid(101, 1))
 
 
 def test_grids_of_a_request_hold_its_pins_and_count_only_what_belongs() -> None:

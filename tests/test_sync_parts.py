@@ -84,7 +84,7 @@ def test_convention_hermitian_matrix_has_the_turns_as_its_vector() -> None:
     turns = np.array([0, 1, 3, 2, 1])
     graph = random_graph(5, 1.0, 0)
     relative = np.array([z4.between(int(turns[i]), int(turns[j])) for i, j in zip(graph.i, graph.j, strict=True)])
-    matrix = rot._hermitian(graph, relative)
+    matrix = rot._hermitian(graph, z4.phase(-relative))
     degree = np.bincount(graph.i, graph.weight, 5) + np.bincount(graph.j, graph.weight, 5)
     z = np.sqrt(degree) * z4.phase(turns)
     assert np.allclose(matrix @ z, z)

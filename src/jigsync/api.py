@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -22,20 +22,25 @@ from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import registry as measurers
+from jigsync.measure.choice import measurer_for
+from jigsync.measure.parts import using_threads
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solution import Solution
 from jigsync.solvers import base as solvers
 from jigsync.solvers.base import Assignment, Progress, Solver, SolveRequest
 from jigsync.solvers.candidates import Candidate, candidates_for
+from jigsync.solvers.lattice import gridded
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, OptionError, bad_value
-from jigsync.values.layout import FREE, Grid, Layout
+from jigsync.values.hypothesised import Hypothesised
+from jigsync.values.layout import FREE, Free, Grid, Layout
 from jigsync.values.measurements import Measurements, Measurer
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 GridLike = Grid | int | str | tuple[int, int]
+LayoutName = Literal["auto", "grid", "free"]
 
 LEAST_SECONDS: Final = 0.01
 """What a solver gets when measuring took all of the time."""
@@ -139,7 +144,7 @@ def solve(
     measurer: str | Measurer | None = None,
     measurements: Measurements | None = None,
     grid: GridLike | None = None,
-    layout: Literal["grid", "free"] = "grid",
+    layout: LayoutName = "auto",
     pins: Mapping[str, Pose | tuple[int, int, int]] | None = None,
     exclude: Iterable[str] = (),
     upright: bool = False,
@@ -153,16 +158,17 @@ def solve(
     Args:
         puzzle: what `load` or `cut` gave.
         solver: a name that `jigsync solvers` lists, or any object with the methods of `solvers.base.Solver`.
-        measurer: a name, or any object with a `measure(puzzle) -> Measurements`; None takes the default.
+        measurer: a name, or any object with a `measure(puzzle) -> Measurements`; None takes what fits the fragments.
         measurements: what was measured already; nothing is measured then.
         grid: rows and cols; None tries all that the number of fragments allows.
-        layout: "grid" puts fragments into cells, "free" gives every fragment a pose and nothing else.
+        layout: "grid" puts fragments into cells, "free" gives every fragment a pose and nothing else; "auto" goes by
+            what was measured: free poses from outlines, cells from sides or where a grid is asked.
         pins: id -> (row, col, turns) of a cell, or a pose; hard constraints.
         exclude: ids that do not belong to the picture.
         upright: the fragments are known not to be turned.
         time_limit: seconds, measuring included; the best answer by then is returned.
         seed: the same puzzle, options and seed give the same answer, unless the time limit strikes.
-        threads: threads of the search; the answer does not depend on it.
+        threads: of measuring and searching alike; the answer does not depend on it.
         progress: called with a `Progress` now and then; returning False stops, the best answer so far is returned.
 
     Returns:
@@ -171,14 +177,20 @@ def solve(
     """
     start = time.perf_counter()
     tool, called = (solvers.get(solver), solver) if isinstance(solver, str) else (solver, solver.name)
-    meter = _meter(measurer)
-    asked = _layout(grid, layout)
+    meter = _meter(measurer, puzzle)
+    asked = _asked(grid, layout)
     fixed = {name: _pin(name, pin) for name, pin in (pins or {}).items()}
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
     if progress is not None and not progress(Progress("measuring", 0.0)):
         return Solution.failure(puzzle, called, "It was cancelled before anything was measured.")
-    measurements = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
+    with using_threads(threads):
+        measurements = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
+    if layout == "auto" and asked is None and isinstance(measurements.pairs, Hypothesised):
+        asked = FREE if solver == solvers.DEFAULT or "free" in solvers.layouts_of(tool) else None
+    if isinstance(asked, Free) and solver == solvers.DEFAULT:
+        tool = solvers.get(solvers.DEFAULT_FREE)
+    solvers.check_layout(tool, asked)
     request = SolveRequest(
         puzzle.ids,
         measurements,
@@ -192,9 +204,12 @@ def solve(
         progress=progress,
     )
     answer = tool.solve(request)
+    if layout == "auto" and not fixed:
+        answer = gridded(answer)
     if not answer:
         return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)
-    return _solution(puzzle, request, answer, called, start)
+    with using_threads(threads):
+        return _solution(puzzle, request, answer, called, start)
 
 
 def candidates(
@@ -217,20 +232,23 @@ def candidates(
     if solution.grid is None:
         why = "has no grid" if solution else "failed"
         raise OptionError(f"There is no cell to ask about: the solution {why}.")
-    known = _checked(puzzle, _meter(measurer).measure(puzzle) if measurements is None else measurements)
+    known = _checked(puzzle, _meter(measurer, puzzle).measure(puzzle) if measurements is None else measurements)
     return candidates_for(known, solution.grid, solution.placement, (row, col), limit)
 
 
-def _layout(grid: GridLike | None, layout: str) -> Layout | None:
-    if layout not in ("grid", "free"):
-        raise bad_value("layout", "a solve", "'grid' or 'free'", layout)
+def _asked(grid: GridLike | None, layout: str) -> Layout | None:
+    """The layout that was asked for, None where that is for the solver to find out."""
+    if layout not in get_args(LayoutName):
+        raise bad_value("layout", "a solve", "'auto', 'grid' or 'free'", layout)
     if layout == "free" and grid is not None:
         raise OptionError("A solve with layout 'free' takes no grid.")
     return FREE if layout == "free" else None if grid is None else as_grid(grid)
 
 
-def _meter(measurer: str | Measurer | None) -> Measurer:
-    return measurers.get(measurer or measurers.DEFAULT) if measurer is None or isinstance(measurer, str) else measurer
+def _meter(measurer: str | Measurer | None, puzzle: Puzzle) -> Measurer:
+    if measurer is None:
+        return measurers.get(measurer_for(puzzle))
+    return measurers.get(measurer) if isinstance(measurer, str) else measurer
 
 
 def _checked(puzzle: Puzzle, measurements: Measurements) -> Measurements:
@@ -255,11 +273,10 @@ def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver:
     """Fixes the gauge by evidence and names every fragment's place; `start` is when the solve began."""
     placement, pitch = answer.placed(puzzle)
     draft = Solution(answer.status, answer.reason, answer.layout, placement, pitch=pitch, puzzle=puzzle)
-    remark = ""
-    if isinstance(answer.layout, Grid):
-        grid = answer.layout
-        possible = [request.grid is None or grid.turned(g) == request.grid for g in range(z4.ORDER)]
-        draft, remark = fix_gauge(puzzle, draft, request.measurements.unary_turns, possible, request.gauge_fixed)
+    asked = request.grid
+    turns = range(z4.ORDER)
+    possible = [asked is None or (draft.grid is not None and draft.grid.turned(g) == asked) for g in turns]
+    draft, remark = fix_gauge(puzzle, draft, request.measurements.unary_turns, possible, request.gauge_fixed)
     reason = " ".join(part for part in (answer.reason, request.measurements.note, remark) if part)
     seconds = time.perf_counter() - start
     return replace(draft, reason=reason, solver=solver, seconds=seconds, energy=answer.energy)

@@ -33,6 +33,7 @@ COMMANDS: tuple[str, ...] = (
     "extract",
     "cut",
     "tear",
+    "lay",
     "solve",
     "sweep",
     "corpus",

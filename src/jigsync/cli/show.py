@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 if TYPE_CHECKING:
     from PIL import Image
 
-    from jigsync.render.marks import Verdict
     from jigsync.solution import Solution
     from jigsync.values.puzzle import Puzzle
     from jigsync.values.truth import Truth
@@ -34,7 +33,10 @@ def show(
     ] = None,
     gauge: Annotated[
         Literal["model", "best4"],
-        typer.Option(help="model: as solved; best4: turned as a whole to where it is best, which needs --truth."),
+        typer.Option(
+            help="model: as solved; best4: turned as a whole to where it is best, by any angle where there is no grid;"
+            " needs --truth."
+        ),
     ] = "model",
     gaps: Annotated[bool, typer.Option("--gaps", help="Pull the fragments apart.")] = False,
     confidence: Annotated[
@@ -48,8 +50,8 @@ def show(
 ) -> None:
     """Draw a puzzle: a contact sheet, or with a solution the assembled picture.
 
-    With the truth as well, fragments in the wrong slot are outlined in red, fragments in their slot but turned wrong
-    in amber and black stripes.
+    With the truth as well, fragments in the wrong place are outlined in red, fragments in their place but turned wrong
+    in amber and black stripes. Parts that are not placed towards each other are drawn side by side.
     """
     import json
 
@@ -85,7 +87,9 @@ def show(
         picture, facts = _draw(source, load_solution(solution), home, gauge == "best4", gaps, confidence)
     elif home is not None:
         kind = "truth"
-        picture, facts = _draw(source, Solution("ok", "", home.grid, home.placement), None, False, gaps, False)
+        picture, facts = _draw(
+            source, Solution("ok", "", home.layout, home.placement, pitch=home.pitch), None, False, gaps, False
+        )
     else:
         kind = "sheet"
         picture, facts = contact_sheet(source), {"fragments": len(source)}
@@ -103,15 +107,15 @@ def _animate(puzzle: Puzzle, solution: Solution, truth: Truth | None, target: Pa
 
     from jigsync.io.files import write_bytes
     from jigsync.render.animate import animation_bytes, frames, suffix_of
-    from jigsync.score.cells import score
+    from jigsync.score.align import Aligned, aligned
 
     suffix = suffix_of(target)
-    turned = 0 if truth is None else score(solution, truth).best_turns
-    shown = list(frames(puzzle, solution.turned(turned)))
+    shown_as = Aligned(solution, 0.0) if truth is None else aligned(solution, truth, puzzle)
+    shown = list(frames(puzzle, shown_as.solution))
     content = animation_bytes(shown, suffix)
     write_bytes(target, content)
     width, height = shown[0].picture.size
-    facts = {"size": [width, height], "frames": len(shown), "bytes": len(content), "turned_by": turned}
+    facts = {"size": [width, height], "frames": len(shown), "bytes": len(content), **shown_as.facts()}
     if as_json:
         typer.echo(json.dumps({"picture": str(target), "kind": "animation", "fragments": len(puzzle), **facts}))
     else:
@@ -120,33 +124,37 @@ def _animate(puzzle: Puzzle, solution: Solution, truth: Truth | None, target: Pa
 
 def _draw(
     puzzle: Puzzle, solution: Solution, truth: Truth | None, best4: bool, gaps: bool, confidence: bool
-) -> tuple[Image.Image, dict[str, int]]:
+) -> tuple[Image.Image, dict[str, Any]]:
     """The assembled picture, marked when there is something to mark with, and what can be counted in it."""
     from jigsync.render.assemble import assemble_in
     from jigsync.render.layout import layout_of
-    from jigsync.render.marks import legend, mark, verdicts
-    from jigsync.score.cells import score
+    from jigsync.render.marks import legend, mark
+    from jigsync.score.align import aligned
+    from jigsync.score.poses import Verdict
+    from jigsync.score.verdicts import by_cells, verdicts
 
-    facts = {"fragments": len(puzzle)}
+    facts: dict[str, Any] = {"fragments": len(puzzle)}
     found: dict[str, Verdict] = {}
+    place = "slot"
     if truth is not None:
-        scores = score(solution, truth)
+        place = "slot" if by_cells(solution, truth) else "place"
         if best4:
-            solution = solution.turned(scores.best_turns)
-            facts["turned_by"] = scores.best_turns
-        found = verdicts(solution, truth)
-        facts |= {kind: sum(v == kind for v in found.values()) for kind in ("right", "slot", "turn", "unplaced")}
+            turned = aligned(solution, truth, puzzle)
+            solution, facts = turned.solution, facts | turned.facts()
+        found = verdicts(solution, truth, puzzle)
+        facts |= {kind: sum(v == kind for v in found.values()) for kind in get_args(Verdict)}
     marked = truth is not None or confidence
     layout = layout_of(puzzle, solution, gaps=gaps, at_least=MARKED_SIDE if marked else 1)
     picture = assemble_in(puzzle, solution, layout)
     if marked:
-        picture = legend(mark(picture, puzzle, solution, layout, found, confidence), found, confidence)
+        picture = legend(mark(picture, puzzle, solution, layout, found, confidence), found, confidence, place)
     # layout_of has made sure that the puzzle has every fragment that is placed.
-    facts["placed"] = sum(placed.cell is not None for placed in solution.placement.values())
-    return picture, facts | {"rows": layout.grid.rows, "cols": layout.grid.cols, "shrunk_by": layout.shrink}
+    facts["placed"] = len(layout.poses)
+    rows, cols = (None, None) if solution.grid is None else solution.grid.shape
+    return picture, facts | {"rows": rows, "cols": cols, "shrunk_by": layout.shrink}
 
 
-def _words(kind: str, facts: dict[str, int]) -> str:
+def _words(kind: str, facts: dict[str, Any]) -> str:
     """What the picture shows, in one line."""
     if kind == "sheet":
         return f"{facts['fragments']} fragments as presented"
@@ -155,10 +163,12 @@ def _words(kind: str, facts: dict[str, int]) -> str:
         said = f"the true assembly, {said}"
     if kind == "marked":
         said += f", {facts['right']} right"
-        said += f", {facts['slot']} in the wrong slot (red)" if facts["slot"] else ""
+        place = "place" if facts["rows"] is None else "slot"
+        said += f", {facts['slot']} in the wrong {place} (red)" if facts["slot"] else ""
+        said += f", {facts['foreign']} foreign (red)" if facts["foreign"] else ""
         said += f", {facts['turn']} turned wrong (amber stripes)" if facts["turn"] else ""
-    if facts.get("turned_by"):
-        said += f"; shown turned by {90 * facts['turned_by']} degrees counter-clockwise"
+    if facts.get("turned_degrees"):
+        said += f"; shown turned by {facts['turned_degrees']:.0f} degrees counter-clockwise"
     if facts["shrunk_by"] > 1:
         said += f"; drawn at 1/{facts['shrunk_by']} of its size"
     return said

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from jigsync.solution import Solution
     from jigsync.values.measurements import Measurer
+    from jigsync.values.pose import Pose
 
 
 def solve(
@@ -26,7 +27,8 @@ def solve(
     ] = None,
     solver: Annotated[str, typer.Option(help="See `jigsync solvers`.")] = "jigsync",
     measurer: Annotated[
-        str | None, typer.Option(help="learned, boundary, matcher, mgc, seam or silhouette.", show_default="learned")
+        str | None,
+        typer.Option(help="contours, learned, boundary, ...", show_default="what fits the fragments"),
     ] = None,
     weights: Annotated[
         Path | None, typer.Option(help="ONNX file of another trained matcher.", metavar="FILE", show_default="shipped")
@@ -41,8 +43,16 @@ def solve(
     grid: Annotated[
         str | None, typer.Option(help="5 is 5 x 5; 4x6 is 4 rows of 6.", show_default="all that fit are tried")
     ] = None,
+    layout: Annotated[
+        Literal["auto", "grid", "free"],
+        typer.Option(help="grid: rows and columns; free: any place, any angle; auto: what the fragments say."),
+    ] = "auto",
     pin: Annotated[
-        list[str] | None, typer.Option(help="ID=ROW,COL,TURNS: this fragment is here. Repeat for more.", metavar="PIN")
+        list[str] | None,
+        typer.Option(
+            help="ID=ROW,COL,TURNS: this fragment is here; ID=X,Y,DEGREES with --layout free. Repeat for more.",
+            metavar="PIN",
+        ),
     ] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="ID of a fragment that does not belong.")] = None,
     upright: Annotated[bool, typer.Option("--upright", help="No fragment is turned.")] = False,
@@ -52,7 +62,7 @@ def solve(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier solution in DIR.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print solution.json.")] = False,
 ) -> None:
-    """Reassemble a puzzle: every fragment's cell and turns, and the assembled picture."""
+    """Reassemble a puzzle: where every fragment lies and how it is turned, and the assembled picture."""
     import json
 
     import numpy as np
@@ -67,7 +77,7 @@ def solve(
     folder = out or _beside(puzzle)
     ours = ("solution.json", "assembled.png")
     check_output_folder(folder, overwrite=overwrite or out is None, ours=ours)
-    pins = _pins(pin or [])
+    pins = _pins(pin or [], free=layout == "free")
     fragments = jigsync.load(puzzle)
     with progress_bar() as bar:
 
@@ -83,6 +93,7 @@ def solve(
             solver,
             measurer=_trained(weights, likeness, reach, measurer) if weights or likeness or reach else measurer,
             grid=grid,
+            layout=layout,
             pins=pins,
             exclude=exclude or (),
             upright=upright,
@@ -125,38 +136,46 @@ def _beside(puzzle: Path) -> Path:
     return folder.with_name(f"{folder.name}-solved")
 
 
-def _pins(texts: list[str]) -> dict[str, tuple[int, int, int]]:
-    """['f003=2,1,0'] -> {'f003': (2, 1, 0)}."""
+def _pins(texts: list[str], free: bool) -> dict[str, tuple[int, int, int] | Pose]:
+    """['f003=2,1,0'] -> {'f003': (2, 1, 0)}, or the pose at (2, 1) and 0 degrees where the layout is free."""
     from jigsync.values.errors import OptionError, bad_value
+    from jigsync.values.pose import Pose
 
-    pins: dict[str, tuple[int, int, int]] = {}
+    form = "ID=X,Y,DEGREES, for example f003=120,48.5,-30" if free else "ID=ROW,COL,TURNS, for example f003=2,1,0"
+    pins: dict[str, tuple[int, int, int] | Pose] = {}
     for text in texts:
-        name, _, cell = text.rpartition("=")
+        name, _, place = text.rpartition("=")
+        number: type[float] | type[int] = float if free else int
         try:
-            row, col, turns = (int(part) for part in cell.split(","))
+            first, second, third = (number(part) for part in place.split(","))
         except ValueError:
             name = ""
         if not name:
-            raise bad_value("pin", "a solve", "of the form ID=ROW,COL,TURNS, for example f003=2,1,0", text)
+            raise bad_value("pin", "a solve", f"of the form {form}", text)
         if name in pins:
             raise OptionError(f"The fragment '{name}' is pinned twice.")
-        pins[name] = row, col, turns
+        pins[name] = Pose.of_degrees(third, (first, second)) if free else (int(first), int(second), int(third))
     return pins
+
+
+def _groups(count: int) -> str:
+    return "freely" if count <= 1 else f"freely, in {count} groups,"
 
 
 def _summary(solution: Solution, folder: Path) -> str:
     """A few lines for a person."""
     if not solution:
         return f"Not solved: {solution.reason}"
-    placed = [p for p in solution.placement.values() if p.cell is not None]
+    placed = [p for p in solution.placement.values() if p.pose is not None]
     sure = [p.confidence for p in placed if p.confidence is not None]
     gauge = solution.gauge
     if gauge.determined:
         turn = f"upright with probability {gauge.confidence:.0%}"
     else:
         turn = f"undetermined ({gauge.confidence:.0%} each): turn the picture as you see fit"
+    where = f"in a {solution.grid} grid" if solution.grid is not None else _groups(len({p.component for p in placed}))
     lines = [
-        f"{len(placed)} of {len(solution.placement)} fragments placed in a {solution.grid} grid"
+        f"{len(placed)} of {len(solution.placement)} fragments placed {where}"
         f" by '{solution.solver}' in {solution.seconds:.1f} s: {solution.status}. {solution.reason}".rstrip(),
         f"  gauge        {turn}",
     ]

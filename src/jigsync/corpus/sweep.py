@@ -188,8 +188,9 @@ def regenerate(images: StrPath, rows: Sequence[Row]) -> Iterator[tuple[PuzzleSta
     """Makes the puzzles of manifest rows again; neighbouring rows of one picture share its decoding and canvas."""
     source: _Source | None = None
     for row in rows:
-        if source is None or row.image_sha256 != source.sha or row.image != source.image:
-            source = _Source.read(Path(images), row)
+        path = Path(images) / row.image
+        if source is None or (source.path, source.sha) != (path, row.image_sha256):
+            source = _Source.read(path, row)
         stats, puzzle, truth = source.make(row)
         yield puzzle_stats(row.key, stats, truth), puzzle, truth
 
@@ -198,24 +199,23 @@ def regenerate(images: StrPath, rows: Sequence[Row]) -> Iterator[tuple[PuzzleSta
 class _Source:
     """One decoded picture and the canvases made of it so far."""
 
-    image: str
+    path: Path
     sha: str
     rgb: NDArray[np.uint8]
     canvases: dict[tuple[Grid, int], tuple[NDArray[np.uint8], CanvasStats]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, images: Path, row: Row) -> _Source:
+    def read(cls, path: Path, row: Row) -> _Source:
         """ImageError when the picture is not the one that the manifest was made of."""
-        path = images / row.image
         data = read_bytes(path, MAX_BYTES)
         sha, rgb = image_bytes_sha256(data), read_rgb(data, name=os.fspath(path))
         if sha != row.image_sha256:
             raise ImageError(f"The picture '{path}' is not the one the manifest was made of: its bytes changed.")
-        return cls(row.image, sha, rgb)
+        return cls(path, sha, rgb)
 
     def make(self, row: Row) -> tuple[CanvasStats, Puzzle, Truth]:
         """One puzzle."""
-        name = f"The picture '{self.image}'"
+        name = f"The picture '{self.path}'"
         if isinstance(row.options, TearOptions):
             canvas = scaled_picture(self.rgb, row.options, name)
             division = divide(canvas, row.options, row.seed)

@@ -47,12 +47,13 @@ class NearestSite:
         rows, cols = (int((side + 2 * reach) / step) + 2 for side in shape)
         y, x = np.meshgrid(np.arange(rows) * step - reach, np.arange(cols) * step - reach, indexing="ij")
         corners = np.stack([x, y], axis=-1)
-        nearest = tree.query(corners)[1].astype(np.int32)
+        nearest = np.asarray(tree.query(corners)[1], dtype=np.int32)
         table = nearest[:-1, :-1].copy()
         mixed = (table != nearest[1:, :-1]) | (table != nearest[:-1, 1:]) | (table != nearest[1:, 1:])
         table[mixed] = -1 - np.arange(mixed.sum())
-        rivals = tree.query(corners[:-1, :-1][mixed] + step / 2, k=list(range(1, min(RIVALS, len(sites)) + 1)))[1]
-        return cls(sites.astype(np.float32), step, -reach, table, rivals.astype(np.int32))
+        few = list(range(1, min(RIVALS, len(sites)) + 1))
+        rivals = np.asarray(tree.query(corners[:-1, :-1][mixed] + step / 2, k=few)[1], dtype=np.int32)
+        return cls(sites.astype(np.float32), step, -reach, table, rivals)
 
     def __call__(self, x: Floats, y: Floats) -> Ints:
         """Shapes: x, y (M,) -> (M,) site numbers."""
@@ -60,7 +61,7 @@ class NearestSite:
         scale, shift = np.float32(1 / self.step), np.float32(-self.origin / self.step)
         at = np.clip((y * scale + shift).astype(np.int32), 0, rows - 1) * np.int32(cols)
         at += np.clip((x * scale + shift).astype(np.int32), 0, cols - 1)
-        found = self.table.ravel()[at]
+        found: Ints = self.table.ravel()[at]
         close = np.flatnonzero(found < 0)
         px, py, row = x[close], y[close], -1 - found[close]
         best, least = np.zeros(len(close), dtype=np.int32), np.full(len(close), np.inf, dtype=np.float32)

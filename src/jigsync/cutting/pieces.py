@@ -90,7 +90,7 @@ def join_islands(owner: Owner, count: int) -> list[Box | None]:
 
     Shapes: owner (H, W), changed in place.
     """
-    boxes: list[Box | None] = find_objects(owner + 1, count)
+    boxes: list[Box | None] = [None if box is None else (box[0], box[1]) for box in find_objects(owner + 1, count)]
     todo = set(range(count))
     while todo:
         changed = set()

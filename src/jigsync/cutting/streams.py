@@ -24,6 +24,14 @@ class Stage(IntEnum):
     ANGLE = 7
     TEAR = 8
     RIM = 9
+    LAY_TURN = 20
+    LAY_PAIRS = 21
+    LAY_PLACE = 22
+    LAY_TABLE = 23
+    LAY_LIGHT = 24
+    LAY_LIFT = 25
+    LAY_CAMERA = 26
+    LAY_NOISE = 27
 
 
 def stream(seed: int, stage: Stage, slot: int = 0) -> np.random.Generator:

@@ -41,6 +41,8 @@ AREA_FLOOR: Final = 0.15
 REDRAWS: Final = 20
 PAPER: Final = 0.88, 0.99
 """Brightness of bare paper."""
+FIBRES: Final = np.float32(4)
+"""Standard deviation of its grey values, of 255."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +218,9 @@ def _worn(
         return alpha, rgb
     # One paper for the whole picture; its fibres scatter a little.
     tone = 255 * stream(seed, Stage.RIM).uniform(*PAPER)
-    bare = np.float32(tone) + 4 * paper.standard_normal(layer.shape, dtype=np.float32)
-    left = layer[..., None]
-    mixed = rgb * left + bare[..., None] * (1 - left)
-    return alpha, np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
+    gone = layer < 1
+    left = layer[gone][:, None]
+    bare = np.float32(tone) + FIBRES * paper.standard_normal(left.shape, dtype=np.float32)
+    mixed = rgb.copy()
+    mixed[gone] = np.clip(np.rint(rgb[gone] * left + bare * (1 - left)), 0, 255)
+    return alpha, mixed

@@ -93,7 +93,8 @@ def _owner(shape: tuple[int, int], shift: Floats, nearest: NearestSite) -> Owner
     rows, cols = (np.arange(0, side, COARSE, dtype=np.float32) + np.float32(0.5) for side in shape)
     rough = nearest((some[..., 0] + cols).ravel(), (some[..., 1] + rows[:, None]).ravel()).reshape(some.shape[:2])
     wide = (some.shape[1] * COARSE, some.shape[0] * COARSE)
-    owner = np.ascontiguousarray(cv2.resize(rough, wide, interpolation=cv2.INTER_NEAREST)[: shape[0], : shape[1]])
+    even = cv2.resize(rough, wide, interpolation=cv2.INTER_NEAREST)
+    owner = np.ascontiguousarray(even[: shape[0], : shape[1]], dtype=np.int32)
     near = cv2.dilate(seams(rough), np.ones((3, 3), dtype=np.uint8))
     near = cv2.resize(near, wide, interpolation=cv2.INTER_NEAREST)[: shape[0], : shape[1]]
     y, x = np.nonzero(near)

@@ -26,6 +26,13 @@ SEEN: Final = 0.5 / 255
 """The least alpha that is not rounded to 0."""
 PAD: Final = 2
 """Pixels around a turned picture that the kernel may reach."""
+FULL: Final = 0.75
+"""A picture so full of its fragment is warped at once, others in bands that leave empty corners out."""
+GLANCE: Final = 4
+BAND: Final = 8
+"""A band is 8 x 4 pixels high."""
+REACH: Final = 7
+"""Farthest that something is from a glance that must see it: 3 pixels along both axes, and 2 of the kernel."""
 
 Offset = tuple[float, float]
 Image = NDArray[np.float32]
@@ -34,8 +41,7 @@ Image = NDArray[np.float32]
 def premultiplied(colour: Image, alpha: NDArray[np.uint8]) -> Image:
     """Colour times alpha, and alpha. Shapes: (H, W, 3) float32 in [0, 1], (H, W) uint8 -> (H, W, 4) float32."""
     cover = alpha * np.float32(1 / 255)
-    rgba = cv2.merge([*cv2.split(colour), cover])
-    return np.asarray(cv2.multiply(rgba, cv2.merge([cover, cover, cover, np.ones_like(cover)])))
+    return np.asarray(cv2.multiply(cv2.cvtColor(colour, cv2.COLOR_RGB2RGBA), cv2.merge([cover] * 4)))
 
 
 def content_box(alpha: NDArray[np.number], seen: float = SEEN) -> tuple[slice, slice]:
@@ -73,20 +79,54 @@ def turn_fragment(rgba: Image, angle: float) -> tuple[Image, Offset]:
     )
     back = angles.matrix(-angle)
     half = np.array([(width - 1) / 2, (height - 1) / 2]) - back @ np.array([(wide - 1) / 2, (high - 1) / 2])
+    turned = _warped(rgba, np.concatenate([back, half[:, None]], axis=1), (high, wide))
+    rows, cols = content_box(turned[..., 3])
+    # Whole arrays of four channels: numpy is ten times slower where a channel is repeated by broadcasting.
+    cover = np.clip(turned[rows, cols, 3], 0.0, 1.0)
+    bounded = np.minimum(np.maximum(turned[rows, cols], 0), cv2.merge([cover] * 4))
+    x, y = angles.act(-angle, np.array([(cols.start + cols.stop - wide) / 2, (rows.start + rows.stop - high) / 2]))
+    return bounded, (float(x), float(y))
+
+
+def _warped(rgba: Image, source_from_turned: NDArray[np.float64], shape: tuple[int, int]) -> Image:
+    """One resampling by cubics, of those parts of the turned picture in which there is something.
+
+    Shapes: (h, w, 4), (2, 3) in pixel indices -> (*shape, 4).
+    """
+    solid = (rgba[..., 3] > 0).astype(np.uint8)
+    if solid.mean() > FULL:
+        return _resampled(rgba, source_from_turned, shape)
+    turned = np.zeros((*shape, 4), dtype=np.float32)
+    # Every GLANCE-th pixel of the turned picture is asked whether anything is near.
+    around = cv2.dilate(np.pad(solid, REACH), np.ones((2 * REACH + 1, 2 * REACH + 1), dtype=np.uint8))
+    coarse = _shifted(source_from_turned * np.array([GLANCE, GLANCE, 1]), REACH)
+    rows, cols = (-(-side // GLANCE) for side in shape)
+    near = cv2.warpAffine(around, coarse, (cols, rows), flags=cv2.INTER_NEAREST | cv2.WARP_INVERSE_MAP)
+    for top in range(0, rows, BAND):
+        held = np.flatnonzero(near[top : top + BAND].any(axis=0)) * GLANCE
+        if len(held):
+            part = turned[top * GLANCE : (top + BAND) * GLANCE, held[0] : held[-1] + GLANCE]
+            corner = source_from_turned[:, :2] @ np.array([held[0], top * GLANCE])
+            part[:] = _resampled(rgba, _shifted(source_from_turned, corner), part.shape[:2])
+    return turned
+
+
+def _resampled(rgba: Image, source_from_turned: NDArray[np.float64], shape: tuple[int, ...]) -> Image:
     turned = cv2.warpAffine(
         rgba,
-        np.concatenate([back, half[:, None]], axis=1),
-        (wide, high),
+        source_from_turned,
+        (shape[1], shape[0]),
         flags=cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP,
         borderMode=cv2.BORDER_CONSTANT,
         borderValue=(0, 0, 0, 0),
     )
-    rows, cols = content_box(turned[..., 3])
-    bounded = np.clip(turned[rows, cols], 0.0, 1.0)
-    # Whole arrays of four channels: numpy is ten times slower where a channel is repeated by broadcasting.
-    bounded = cv2.min(bounded, cv2.merge([np.ascontiguousarray(bounded[..., 3])] * 4))
-    x, y = angles.act(-angle, np.array([(cols.start + cols.stop - wide) / 2, (rows.start + rows.stop - high) / 2]))
-    return bounded, (float(x), float(y))
+    return np.asarray(turned, dtype=np.float32)
+
+
+def _shifted(matrix: NDArray[np.float64], shift: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    moved = matrix.copy()
+    moved[:, 2] += shift
+    return moved
 
 
 def hand_out(
@@ -125,7 +165,7 @@ def digitised(rgba: Image, e: float, camera: np.random.Generator) -> Pixels:
     """
     height, width = rgba.shape[:2]
     if e <= 0:
-        return np.asarray(np.rint(rgba * np.float32(255)), dtype=np.uint8)
+        return np.asarray(cv2.convertScaleAbs(rgba, alpha=255.0))
     scan = np.zeros((*(-(-side // JPEG_UNIT) * JPEG_UNIT for side in (height, width)), 4), dtype=np.uint8)
     scan[:height, :width, 3] = np.rint(rgba[..., 3] * np.float32(255))
     digitise_box(scan, rgba[..., :3], np.zeros(2, dtype=np.int64), e, camera)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 FLAGS = ("-O3", "-std=c11", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-shared", "-D_POSIX_C_SOURCE=200809L")
+THREADS = () if sys.platform == "win32" else ("-pthread",)
 """Portable and reproducible: no -march=native, no contraction of a * b + c that would differ between machines."""
 
 
@@ -64,7 +65,7 @@ def build(here: Path = HERE, extra: tuple[str, ...] = ()) -> Path:
     partial = target.with_name(f"{target.stem}.{os.getpid()}.partial{target.suffix}")
     define = f'-DJIG_SOURCE="{source_hash(here)}"'
     math = [] if sys.platform == "win32" else ["-lm"]
-    command = [*compiler(), *FLAGS, *extra, define, "-o", str(partial), str(here / "engine.c"), *math]
+    command = [*compiler(), *FLAGS, *THREADS, *extra, define, "-o", str(partial), str(here / "engine.c"), *math]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:

@@ -3,12 +3,16 @@
  * It maximises
  *
  *     sum over touching slot pairs of score[side_at(i, k_i, b), side_at(j, k_j, b + 2)]
- *       + sum over placed fragments of unary_turns[i, k_i] + unary_cells[i, slot_i]   (+ full pair terms, full.c)
+ *       + sum over sides that face out of the grid of border[side]
+ *       + sum over placed fragments of unary_turns[i, k_i] + unary_cells[i, slot_i] + unary_poses[i, slot_i, k_i]
+ *       + full pair terms (full.c)
  *
  * over placements (slot, turns) of every fragment. docs/design/engine.md says why it is C and how it searches;
- * engine.py is its only caller. No function keeps state outside the objects handed to it, so calls on one
+ * problem.py and native.py call it. No function keeps state outside the objects handed to it, so calls on one
  * `Problem` may run in several threads at once.
  */
+#include "src/control.h"
+#include "src/meeting.h"
 #include "src/rng.h"
 #include "src/problem.h"
 #include "src/state.h"

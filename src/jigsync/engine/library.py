@@ -1,6 +1,6 @@
 """The compiled decoder seen from Python: its structs, its functions, and how it is found.
 
-Nothing here searches; see engine.py. Calls release the GIL (ctypes), so restarts run in threads.
+Nothing here searches; see search.py. Calls release the GIL (ctypes), so restarts run in threads.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from jigsync.engine import build
@@ -44,6 +46,8 @@ class Input(ctypes.Structure):
         ("pins", c_void_p),
         ("floor", c_float),
         ("n_rel", c_int32),
+        ("seconds", c_double),
+        ("cancel", c_void_p),
     ]
 
 
@@ -84,6 +88,26 @@ class Report(ctypes.Structure):
     ]
 
 
+def layout() -> str:
+    """Sizes and offsets of the structs as they are here, in the words of `jig_layout` in api.c."""
+    words = []
+    for struct in (Input, Plan, Report):
+        words += [(struct.__name__, 0), ("size", ctypes.sizeof(struct))]
+        words += [(field[0], getattr(struct, field[0]).offset) for field in struct._fields_]
+    return "".join(f"{name}@{value} " for name, value in words)
+
+
+def _check_layout(lib: Any, path: Path) -> None:
+    lib.jig_layout.argtypes = [c_char_p, c_int64]
+    lib.jig_layout.restype = None
+    said = ctypes.create_string_buffer(4096)
+    lib.jig_layout(said, len(said))
+    pairs = zip_longest(said.value.decode().split(), layout().split(), fillvalue="nothing")
+    for there, here in pairs:
+        if there != here:
+            raise JigsyncError(f"The compiled decoder {path} lays out its structs in another way: {there}, not {here}.")
+
+
 @cache
 def library() -> Any:
     """The shared library, its functions typed; raises JigsyncError when it is missing or made from other sources."""
@@ -99,6 +123,7 @@ def library() -> Any:
     expected = build.source_hash()
     if expected and lib.jig_source().decode() != expected:
         raise JigsyncError(f"The compiled decoder {path} is older than its sources: {remedy}.")
+    _check_layout(lib, path)
     lib.jig_problem_new.argtypes = [POINTER(Input)]
     lib.jig_problem_new.restype = c_void_p
     lib.jig_problem_free.argtypes = [c_void_p]

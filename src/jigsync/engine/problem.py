@@ -19,6 +19,13 @@ from jigsync.values.sides import SideScores
 Poses = NDArray[np.int32]
 """(N,) 4 * slot + turns of every fragment, -1 for unplaced: how placements cross into C."""
 
+LARGEST = 2**26
+"""Most fragments, and most slots with the cells around them: the compiled search counts with ints, and has up to
+sixteen of some things for each of these."""
+LARGEST_SCORE = 1e6
+"""Largest size of a score or term. Energies are sums of millions of them in float32, which overflow near 3e38, and what
+overflows compares as neither better nor worse: a search would not end."""
+
 _STEPS = np.array([z4.bearing_offset(b) for b in range(z4.ORDER)], dtype=np.int32)
 
 
@@ -43,6 +50,7 @@ class CompiledProblem:
         full: (N, N, R) and the table (2 rows - 1, 2 cols - 1, 4, 4) of relation numbers, -1 for none: adds
             full[i, j, table[d_row + rows - 1, d_col + cols - 1, k_i, k_j]] over all ordered pairs of placed
             fragments, (d_row, d_col) from i's cell to j's.
+        seconds, cancel: when judging the links (links.c) is to end early, and the address of an int32 that says so.
     """
 
     def __init__(
@@ -57,11 +65,12 @@ class CompiledProblem:
         excluded: Iterable[int] = (),
         upright: bool = False,
         full: tuple[NDArray[np.floating[Any]], NDArray[np.integer[Any]]] | None = None,
+        seconds: float = 0.0,
+        cancel: int | None = None,
     ) -> None:
         self._lib = library()
         self.n, self.grid, self.upright = scores.n, grid, upright
-        if self.n < 1:
-            raise OptionError("The decoder needs at least one fragment.")
+        check_size(self.n, grid)
         self.pins = _check_pins(pins or {}, tuple(excluded), self.n, grid, upright)
         keep: list[NDArray[Any]] = []  # the C side copies, so these need to live for the call only
 
@@ -69,7 +78,9 @@ class CompiledProblem:
             keep.append(array)
             return int(array.ctypes.data)
 
-        given = Input(n=self.n, rows=grid.rows, cols=grid.cols, upright=int(upright), floor=scores.floor, n_rel=0)
+        floor = float(_floats("floor", np.array([scores.floor]), (1,))[0])
+        given = Input(n=self.n, rows=grid.rows, cols=grid.cols, upright=int(upright), floor=floor, n_rel=0)
+        given.seconds, given.cancel = seconds, cancel
         given.steps = pointer(_STEPS)
         given.pins = pointer(self.pins)
         if scores.dense is not None:
@@ -78,9 +89,9 @@ class CompiledProblem:
             assert scores.indptr is not None
             assert scores.indices is not None
             assert scores.values is not None
-            given.indptr = pointer(np.ascontiguousarray(scores.indptr, dtype=np.int64))
-            given.indices = pointer(np.ascontiguousarray(scores.indices, dtype=np.int32))
-            given.values = pointer(_floats("values", scores.values, (int(scores.indptr[-1]),)))
+            indptr, indices = _check_rows(self.n, scores.indptr, scores.indices)
+            given.indptr, given.indices = pointer(indptr), pointer(indices)
+            given.values = pointer(_floats("values", scores.values, indices.shape))
         if scores.border is not None:
             given.border = pointer(_floats("border", scores.border, (4 * self.n,)))
         if unary_turns is not None:
@@ -95,7 +106,7 @@ class CompiledProblem:
             given.full = pointer(_floats("full", table, (self.n, self.n, given.n_rel)))
             shape = (2 * grid.rows - 1, 2 * grid.cols - 1, 4, 4)
             relation_of = np.ascontiguousarray(relation_of, dtype=np.int32)
-            if relation_of.shape != shape or relation_of.max() >= given.n_rel:
+            if relation_of.shape != shape or relation_of.size > LARGEST or relation_of.max() >= given.n_rel:
                 raise bad_value("full", "the decoder", f"(N, N, R) and a {shape} table below R", relation_of.shape)
             given.relation_of = pointer(relation_of)
         self.handle = self._lib.jig_problem_new(ctypes.byref(given))
@@ -192,10 +203,32 @@ class Ladder:
 def _floats(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
     if array.shape != shape:
         raise bad_value(name, "the decoder", f"an array of shape {shape}", array.shape)
-    out = np.ascontiguousarray(array, dtype=np.float32)
-    if not np.isfinite(out).all():
-        raise bad_value(name, "the decoder", "finite", "an infinite or undefined number")
-    return out
+    largest = max(float(array.max(initial=0)), -float(array.min(initial=0)))
+    if not largest <= LARGEST_SCORE or np.isnan(array.max(initial=0)):
+        raise bad_value(name, "the decoder", f"finite numbers of at most {LARGEST_SCORE:g} in size", largest)
+    return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def check_size(n: int, grid: Grid) -> None:
+    """Refuses what the compiled search cannot count."""
+    if n < 1:
+        raise OptionError("The decoder needs at least one fragment.")
+    if n > LARGEST:
+        raise OptionError(f"The decoder takes at most {LARGEST} fragments. Got {n}.")
+    if (grid.rows + 2) * (grid.cols + 2) > LARGEST:
+        raise OptionError(f"The grid {grid} is too large for the decoder, which takes about {LARGEST} slots.")
+
+
+def _check_rows(
+    n: int, indptr: NDArray[np.integer[Any]], indices: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Sparse rows that stay within their arrays."""
+    starts = np.ascontiguousarray(indptr, dtype=np.int64)
+    if starts.shape != (4 * n + 1,) or starts[0] != 0 or starts[-1] != len(indices) or np.any(np.diff(starts) < 0):
+        raise bad_value("indptr", "the decoder", f"{4 * n + 1} ascending starts of rows", starts.shape)
+    if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < 4 * n:
+        raise bad_value("indices", "the decoder", f"sides 0 to {4 * n - 1}", (int(indices.min()), int(indices.max())))
+    return starts, np.ascontiguousarray(indices, dtype=np.int32)
 
 
 def _check_pins(

@@ -24,19 +24,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.engine.library import Plan, Report
-from jigsync.engine.problem import CompiledProblem, Poses, poses_of
+from jigsync.engine.problem import CompiledProblem, Poses, check_size, poses_of
 from jigsync.values.errors import bad_value
 from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 Progress = Callable[[float, float], bool | None]
-"""Called about ten times a second with the best energy so far and the share of planned work that is done; returning
-False cancels the search, which then returns the best placement it has."""
+"""Called about ten times a second with the best energy so far (-inf before there is any) and the share of planned work
+that is done; returning False cancels the search, which then returns the best placement it has."""
 Better = Callable[[float, NDArray[np.int32], NDArray[np.int32]], None]
 """Called with energy, slots and turns of every restart that ended better than those before."""
 
+MOST_EFFORT = 1e4
+"""A hundred times the restarts, each a hundred times as long."""
+Start = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
+"""Slots and turns of a placement to begin with."""
+
 ROUND = 2
-"""Restarts that run before the search asks whether to go on; fixed, so that threads cannot change the answer."""
+"""Restarts that are compared before the search asks whether to go on; fixed, so that threads cannot change the answer.
+Where there are more threads, they run restarts of later rounds ahead, which are dropped when nobody asks for them."""
 SAMPLES, SAMPLE_MOVES, BASINS, BASIN = 128, 1_000_000, 4, 6.0
 """Of the marginals: draws and proposals of a chain, most optima to draw around, and how far in nats they may lie
 below the best."""
@@ -156,7 +162,7 @@ def solve_map(
     pins: Mapping[int, tuple[int, int]] | None = None,
     excluded: Iterable[int] = (),
     upright: bool = False,
-    start: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]] | None = None,
+    start: Start | None = None,
     full: tuple[NDArray[np.floating[Any]], NDArray[np.integer[Any]]] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -183,14 +189,16 @@ def solve_map(
         time_limit: seconds for everything.
         effort: scales the work.
     """
-    if effort <= 0:
-        raise bad_value("effort", "the decoder", "above 0", effort)
+    if not 0 < effort <= MOST_EFFORT:
+        raise bad_value("effort", "the decoder", f"above 0 and at most {MOST_EFFORT:g}", effort)
     if threads < 1:
         raise bad_value("threads", "the decoder", "at least 1", threads)
-    if time_limit is not None and time_limit <= 0:
+    if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "the decoder", "above 0 seconds", time_limit)
+    check_size(scores.n, grid)
     begun = time.perf_counter()
-    problem = CompiledProblem(
+    make = partial(
+        CompiledProblem,
         scores,
         grid,
         unary_turns=unary_turns,
@@ -201,9 +209,8 @@ def solve_map(
         upright=upright,
         full=full,
     )
-    search = _Search(problem, effort_for(problem.n, effort), seed, begun, time_limit, progress, better)
-    first = None if start is None else _check_start(start, problem)
-    search.go(first, threads)
+    search = _Search(scores.n, effort_for(scores.n, effort), seed, begun, time_limit, progress, better)
+    search.go(make, start, threads)
     energy, poses = search.best
     slots, turns = _slots_and_turns(poses)
     return MapResult(
@@ -223,7 +230,7 @@ class _Search:
 
     def __init__(
         self,
-        problem: CompiledProblem,
+        n: int,
         effort: Effort,
         seed: int,
         begun: float,
@@ -231,34 +238,48 @@ class _Search:
         progress: Progress | None,
         better: Better | None,
     ) -> None:
-        self.problem, self.effort, self.seed = problem, effort, seed
+        self.effort, self.seed = effort, seed
         self.begun, self.time_limit, self.progress, self.better = begun, time_limit, progress, better
         self.shown = -math.inf
-        self.best: tuple[float, Poses] = (-math.inf, np.full(problem.n, -1, dtype=np.int32))
+        self.best: tuple[float, Poses] = (-math.inf, np.full(n, -1, dtype=np.int32))
         self.ends: list[tuple[float, Poses]] = []
         self.starts = self.moves = 0
         self.settled = 0.0
         self.finished, self.unsettled = True, False
-        self._cancel = ctypes.c_int32(0)
+        self.problem: CompiledProblem  # made when the search begins
+        # One number of each for every restart, which the compiled search reads and writes.
+        self._cancel = (ctypes.c_int32 * effort.restarts)()
         self._energy = (ctypes.c_double * effort.restarts)(*[-math.inf] * effort.restarts)
         self._moves = (ctypes.c_int64 * effort.restarts)()
 
-    def go(self, first: Poses | None, threads: int) -> None:
-        with ThreadPoolExecutor(max_workers=min(threads, ROUND)) as pool:
-            for begin in range(0, self.effort.restarts, ROUND):
-                jobs = [
-                    pool.submit(self._restart, index, first if index == 0 else None)
-                    for index in range(begin, begin + ROUND)
-                ]
-                self._finish(jobs)
-                self.starts += ROUND
-                if self.unsettled and self.finished:
-                    self._climb(pool, min(threads, ROUND))
-                if self.unsettled or self._enough():
-                    return
+    def go(self, make: Callable[..., CompiledProblem], start: Start | None, threads: int) -> None:
+        with ThreadPoolExecutor(max_workers=min(threads, max(self.effort.restarts, REPLICAS))) as pool:
+            made = pool.submit(make, seconds=self._seconds_left(), cancel=ctypes.addressof(self._cancel))
+            self._watch({made})
+            self.problem = made.result()
+            first = None if start is None else _check_start(start, self.problem)
+            jobs: list[Future[tuple[Poses, Report]]] = []
+            try:
+                for begin in range(0, self.effort.restarts, ROUND):
+                    until = min(self.effort.restarts, begin + max(ROUND, threads))
+                    jobs += [pool.submit(self._restart, index, first) for index in range(len(jobs), until)]
+                    self._finish(jobs[begin : begin + ROUND])
+                    self.starts += ROUND
+                    if self.unsettled or self._enough():
+                        break
+            finally:
+                self._drop(jobs)
+            if self.unsettled and self.finished:
+                self._climb(pool, min(threads, REPLICAS))
+
+    def _drop(self, jobs: list[Future[tuple[Poses, Report]]]) -> None:
+        """Ends what ran ahead."""
+        for index in range(self.starts, len(jobs)):
+            if not jobs[index].cancel():
+                self._cancel[index] = 1
 
     def _finish(self, jobs: list[Future[tuple[Poses, Report]]]) -> None:
-        self._watch(set(jobs))
+        self._watch(set(jobs), show=True)
         for job in jobs:  # in order of their index, so that ties go to the earlier restart
             self._take(*job.result())
 
@@ -282,8 +303,9 @@ class _Search:
             last["rounds"] = 0
 
     def _restart(self, index: int, first: Poses | None) -> tuple[Poses, Report]:
-        plan = self._plan(index) if first is None else self._plan(index, tempering=0, grow=0, melt=0)
-        return self.problem.run((self.seed << 20) + index, plan, first)
+        if first is None or index > 0:
+            return self.problem.run((self.seed << 20) + index, self._plan(index))
+        return self.problem.run((self.seed << 20), self._plan(0, tempering=0, grow=0, melt=0), first)
 
     def _plan(self, index: int, **other: int) -> Plan:
         plan = {
@@ -300,7 +322,7 @@ class _Search:
             "cold": COLD,
             "lns": LNS,
             "seconds": self._seconds_left(),
-            "cancel": ctypes.addressof(self._cancel),
+            "cancel": ctypes.addressof(self._cancel) + 4 * index,
             "progress_energy": ctypes.addressof(self._energy) + 8 * index,
             "progress_moves": ctypes.addressof(self._moves) + 8 * index,
         }
@@ -330,22 +352,26 @@ class _Search:
         """What is left of the time limit, a moment at least; 0 for no limit."""
         return 0.0 if self.time_limit is None else max(1e-3, self.begun + self.time_limit - time.perf_counter())
 
-    def _watch(self, jobs: set[Any]) -> None:
-        """Waits for a round, reporting progress; an exception here (Ctrl-C) cancels the round first."""
+    def _watch(self, jobs: set[Any], show: bool = False) -> None:
+        """Waits for a round, reporting progress; an exception here (Ctrl-C) cancels everything first."""
         total = max(self.effort.restarts * self.effort.moves, self.effort.tempering)
+        asked = slice(0, self.starts + ROUND)
         try:
             while jobs:
                 ended, jobs = wait(jobs, timeout=0.1 if self.progress else None, return_when=FIRST_COMPLETED)
-                for result in (job.result() for job in ended):
-                    if result is not None:
-                        self._show(*result)
-                if self.progress is not None and math.isfinite(max(self._energy)):
-                    share = min(1.0, sum(self._moves) / total)
-                    if self.progress(max(self._energy), share) is False:
-                        self._cancel.value = 1
+                for job in ended if show else ():
+                    self._show(*job.result())
+                if self.progress is not None:
+                    share = min(1.0, sum(self._moves[asked]) / total)
+                    if self.progress(max(self._energy[asked]), share) is False:
+                        self._stop()
         except BaseException:
-            self._cancel.value = 1
+            self._stop()
             raise
+
+    def _stop(self) -> None:
+        for index in range(len(self._cancel)):
+            self._cancel[index] = 1
 
     def _show(self, poses: Poses, report: Report) -> None:
         if self.better is not None and report.energy > self.shown:
@@ -375,7 +401,7 @@ def _slots_and_turns(poses: Poses) -> tuple[NDArray[np.int32], NDArray[np.int32]
     return slots.astype(np.int32), turns.astype(np.int32)
 
 
-def _check_start(start: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]], problem: CompiledProblem) -> Poses:
+def _check_start(start: Start, problem: CompiledProblem) -> Poses:
     slots, turns = (np.asarray(part) for part in start)
     if slots.shape != (problem.n,) or turns.shape != (problem.n,):
         raise bad_value("start", "the decoder", f"two arrays of length {problem.n}", (slots.shape, turns.shape))

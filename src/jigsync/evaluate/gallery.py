@@ -15,6 +15,7 @@ from jigsync.evaluate.scores import Scored
 from jigsync.evaluate.spec import Spec
 from jigsync.evaluate.table import setting_order
 from jigsync.render.gallery import Panel, panels
+from jigsync.score.align import aligned
 from jigsync.values.errors import JigsyncError
 from jigsync.values.layout import Grid
 
@@ -55,7 +56,6 @@ def _rank(one: Scored, found: Evaluation) -> tuple[float, float, float]:
 def shown(found: Evaluation, specs: Sequence[Spec], confidence: bool) -> Iterator[Shown]:
     """The panels of some puzzles; answers in the leading gauge."""
     stored = Cache(found.root)
-    turns = {(one.spec.name, one.method): one.best_turns for one in found.scored}
     for spec in specs:
         try:
             puzzle, truth = spec.source.make()
@@ -67,6 +67,8 @@ def shown(found: Evaluation, specs: Sequence[Spec], confidence: bool) -> Iterato
         for method in found.methods:
             answer = stored.read(spec, method, found.config)
             if answer is not None:
-                turned = turns[spec.name, method] if found.lead == "best4" else 0
-                answers.append((method.label, answer.solution.turned(turned)))
+                shown_as = answer.solution
+                if found.lead == "best4" and not spec.upright:
+                    shown_as = aligned(shown_as, truth, puzzle).solution
+                answers.append((method.label, shown_as))
         yield Shown(spec, panels(puzzle, truth, original, answers, confidence))

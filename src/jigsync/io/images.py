@@ -178,6 +178,13 @@ def png_bytes(pixels: NDArray[np.uint8]) -> bytes:
     return buffer.getvalue()
 
 
+def jpeg_bytes(pixels: NDArray[np.uint8], quality: int) -> bytes:
+    """A JPEG file of (H, W, 3) uint8 pixels, its colours at half the size as cameras write them."""
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "JPEG", quality=quality, subsampling="4:2:0")
+    return buffer.getvalue()
+
+
 def write_png(path: StrPath, pixels: NDArray[np.uint8]) -> None:
     """Writes a PNG file, atomically."""
     write_bytes(path, png_bytes(pixels))

@@ -11,6 +11,7 @@ names the `noise` below which its values are all the same.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final, Protocol
 
 import cv2
@@ -21,6 +22,8 @@ from jigsync.measure.contour import Contours, facing
 from jigsync.measure.products import products
 
 Matrix = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int64]
 CHUNK: Final = 1 << 14
 """Pairs of sides that are compared at once, where it goes colour by colour: 64 kB an array stays in the cache."""
 
@@ -58,8 +61,24 @@ class SeamBand:
 
     def rows(self, block: slice) -> Matrix:
         """Shapes: B sides -> (B, 4N), in squared Lab units."""
-        cross = products(self._east[block], self._west) / self._east.shape[1]
-        return np.asarray(np.maximum(self._square[block, None] + self._square[None] - 2 * cross, 0))
+        return self._distance(block, self._west, self._square)
+
+    def quick(self, rows: slice, cols: slice) -> Matrix:
+        """The cost itself. Shapes: -> (R, C)."""
+        return self._distance(rows, self._west[cols], self._square[cols])
+
+    def against(self, rows: slice, sides: Ints) -> Matrix:
+        """Shapes: R sides, (M,) -> (R, M), in squared Lab units."""
+        return self._distance(rows, self._west[sides], self._square[sides])
+
+    def pairs(self, rows: slice, sides: Ints) -> Matrix:
+        """Shapes: R sides, (R, K) -> (R, K), in squared Lab units."""
+        cross = np.matmul(self._west[sides], self._east[rows, :, None])[..., 0] / self._east.shape[1]
+        return np.asarray(np.maximum(self._square[rows, None] + self._square[sides] - 2 * cross, 0))
+
+    def _distance(self, rows: slice, west: Matrix, square: Matrix) -> Matrix:
+        cross = products(self._east[rows], west) / self._east.shape[1]
+        return np.asarray(np.maximum(self._square[rows, None] + square[None] - 2 * cross, 0))
 
 
 DUMMY_GRADIENTS: Final = (
@@ -108,10 +127,37 @@ class Gradients:
 
     def rows(self, block: slice) -> Matrix:
         """Shapes: B sides -> (B, 4N), without unit."""
-        value = products(self._left[block], self._right)
-        value += self._constant[block, None]
-        value += self._constant
+        return self._distance(block, self._right, self._constant)
+
+    def quick(self, rows: slice, cols: slice) -> Matrix:
+        """The cost in float32. Shapes: -> (R, C)."""
+        left, right, constant = self._single
+        value = left[rows] @ right[cols].T
+        value += constant[rows, None]
+        value += constant[cols]
+        return np.asarray(np.maximum(value, 0, out=value))
+
+    def against(self, rows: slice, sides: Ints) -> Matrix:
+        """Shapes: R sides, (M,) -> (R, M), without unit."""
+        return self._distance(rows, self._right[sides], self._constant[sides])
+
+    def pairs(self, rows: slice, sides: Ints) -> Matrix:
+        """Shapes: R sides, (R, K) -> (R, K), without unit."""
+        value = np.matmul(self._right[sides], self._left[rows, :, None])[..., 0]
+        value += self._constant[rows, None]
+        value += self._constant[sides]
         return np.asarray(np.maximum(value, 0), dtype=np.float32)
+
+    def _distance(self, rows: slice, right: Doubles, constant: Doubles) -> Matrix:
+        value = products(self._left[rows], right)
+        value += self._constant[rows, None]
+        value += constant
+        return np.asarray(np.maximum(value, 0), dtype=np.float32)
+
+    @cached_property
+    def _single(self) -> tuple[Matrix, Matrix, Matrix]:
+        """Both sides of the product and the constant in float32: flat sides are off by a tenth of `noise`."""
+        return self._left.astype(np.float32), self._right.astype(np.float32), self._constant.astype(np.float32)
 
 
 class Prediction:
@@ -135,17 +181,51 @@ class Prediction:
 
     def rows(self, block: slice) -> Matrix:
         """Shapes: B sides -> (B, 4N), in grey levels from 0 to 1."""
-        colours, sides = self._mine.shape
-        out = np.zeros((block.stop - block.start, sides), dtype=np.float32)
+        return self._distance(block, self._other)
+
+    def quick(self, rows: slice, cols: slice) -> Matrix:
+        """The same in L2, by products: 2 sqrt(mean square). Shapes: -> (R, C), in grey levels from 0 to 1."""
+        mine, other, square_mine, square_other = self._by_sides
+        value = mine[rows] @ other[cols].T
+        value *= np.float32(-2)
+        value += square_mine[rows, None]
+        value += square_other[cols]
+        value *= np.float32(4 / mine.shape[1])
+        return np.asarray(np.sqrt(np.maximum(value, 0, out=value), out=value))
+
+    def against(self, rows: slice, sides: Ints) -> Matrix:
+        """Shapes: R sides, (M,) -> (R, M), in grey levels from 0 to 1."""
+        return self._distance(rows, np.ascontiguousarray(self._other[:, sides]))
+
+    def pairs(self, rows: slice, sides: Ints) -> Matrix:
+        """Shapes: R sides, (R, K) -> (R, K), in grey levels from 0 to 1."""
+        mine, other, *_ = self._by_sides
+        away = other[sides]
+        away -= mine[rows, None]
+        return np.asarray(np.abs(away, out=away).sum(axis=2) / np.float32(mine.shape[1] / 2))
+
+    def _distance(self, rows: slice, other: Matrix) -> Matrix:
+        """Shapes: R sides, other (colours, M) -> (R, M)."""
+        colours, sides = other.shape
+        out = np.zeros((rows.stop - rows.start, sides), dtype=np.float32)
         step = max(1, CHUNK // sides)
         for start in range(0, len(out), step):
             total = out[start : start + step]
             distance = np.empty_like(total)
-            own = self._mine[:, block.start + start : block.start + start + len(total), None]
+            own = self._mine[:, rows.start + start : rows.start + start + len(total), None]
             for k in range(colours):
-                np.subtract(self._other[k], own[k], out=distance)
+                np.subtract(other[k], own[k], out=distance)
                 total += np.abs(distance, out=distance)
         return np.asarray(out / np.float32(colours / 2))
+
+    @cached_property
+    def _by_sides(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """Both sides of the distance with sides first, and their squares, for what goes pair by pair or in tiles.
+
+        Shapes: two (4N, colours), two (4N,).
+        """
+        mine, other = (np.ascontiguousarray(part.T) for part in (self._mine, self._other))
+        return mine, other, np.square(mine).sum(axis=1), np.square(other).sum(axis=1)
 
 
 class Plane:

@@ -6,6 +6,7 @@
 
 The features compare a cost with the other candidates of both sides, so that a large puzzle takes two passes over
 blocks of rows: first every side's statistics, then its normaliser and its best candidates. Neither keeps a block.
+Where all costs expand into products, `measure.shortlist` finds the candidates in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from jigsync.measure.calibration import Calibration, RowStats, features, log_normaliser, row_stats
 from jigsync.measure.costs import Cost, Matrix
+from jigsync.measure.shortlist import Shortlist, searchable, shortlist
 from jigsync.values import z4
 from jigsync.values.measurements import Measurements
 from jigsync.values.puzzle import Puzzle
@@ -140,8 +142,18 @@ def _logits(
 
 
 def _sparse(puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration, own: NDArray[np.float32]) -> Measurements:
-    """Two passes over blocks of rows: statistics of every side first, then the best candidates of every side."""
-    sides = z4.ORDER * len(puzzle)
+    """The TOP best candidates of every side, from a shortlist where all costs can be looked up."""
+    none, quick = calibration.no_neighbour(own), searchable(costs, calibration)
+    found = shortlist(quick, calibration, none) if quick else _all(costs, calibration, none)
+    top = min(TOP, found.cols.shape[1])
+    best = np.argpartition(found.logits, found.cols.shape[1] - top, axis=1)[:, found.cols.shape[1] - top :]
+    cols, kept = np.take_along_axis(found.cols, best, axis=1), np.take_along_axis(found.logits, best, axis=1)
+    return _listed(puzzle, cols, kept, found.normaliser, _on_border(none))
+
+
+def _all(costs: Sequence[Cost], calibration: Calibration, none: Matrix) -> Shortlist:
+    """All pairs, in two passes over blocks of rows: statistics of every side first, then its TOP best candidates."""
+    sides = len(none)
     blocks = [slice(start, min(start + BLOCK, sides)) for start in range(0, sides, BLOCK)]
     # Order statistics commute with the logarithm, which so is taken of three numbers a side.
     parts = [[row_stats(_block(cost, block)).log() for cost in costs] for block in blocks]
@@ -149,14 +161,14 @@ def _sparse(puzzle: Puzzle, costs: Sequence[Cost], calibration: Calibration, own
     top = min(TOP, sides - z4.ORDER)
     cols = np.empty((sides, top), dtype=np.int64)
     kept = np.empty((sides, top), dtype=np.float32)
-    normaliser, none = np.empty(sides, dtype=np.float32), calibration.no_neighbour(own)
+    normaliser = np.empty(sides, dtype=np.float32)
     for block in blocks:
         values = [_block(cost, block) for cost in costs]
         logits = _logits([np.log(value, out=value) for value in values], block, stats, calibration)
         normaliser[block] = log_normaliser(logits, none[block])
         cols[block] = np.argpartition(logits, sides - top, axis=1)[:, sides - top :]
         kept[block] = np.take_along_axis(logits, cols[block], axis=1)
-    return _listed(puzzle, cols, kept, normaliser, _on_border(none))
+    return Shortlist(cols, kept, normaliser)
 
 
 def _listed(

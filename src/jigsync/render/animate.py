@@ -1,9 +1,9 @@
 """A puzzle coming together, as a short moving picture.
 
-Three movements, as the method has them: every fragment finds its turn where it lies, then its place among the others,
-then the gaps close. A fragment's turn in between is exact at both ends and unique, R(1) being a quarter turn:
+Three movements, as the method has them: every fragment finds its angle where it lies, then its place among the others,
+then the gaps close. It turns the short way round:
 
-    R(s) = cos(s pi/2) I + sin(s pi/2) R(1),    s from 0 to the turns, the short way round
+    R(s angle), s from 0 to 1, the angle at most half a turn
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from PIL import Image
 
 from jigsync.render.layout import GAP, layout_of
 from jigsync.render.style import over_paper
-from jigsync.values import z4
+from jigsync.values import angles, z4
 from jigsync.values.errors import OptionError
 from jigsync.values.placement import Assembly
 from jigsync.values.puzzle import Pixels, Puzzle
@@ -57,14 +57,14 @@ class _Actor:
 
     Attributes:
         pixels: as received, in the size that it has at the end, premultiplied.
-        turns: signed, the short way round: -1, 0, 1 or 2.
+        turns: signed quarter turns, the short way round: in [-2, 2].
         start, apart, home: (x, y) of its centre from the middle of the stage, in fragment pixels: as presented, with
             gaps, in its place.
         delay: 0..1, when it starts to move.
     """
 
     pixels: Pixels
-    turns: int
+    turns: float
     start: NDArray[np.float64]
     apart: NDArray[np.float64]
     home: NDArray[np.float64]
@@ -126,30 +126,31 @@ def _stage(puzzle: Puzzle, solution: Assembly, width: int) -> tuple[_Stage, list
     The fragments as presented fill the stage in rows, as on a contact sheet; at the end the assembled picture does.
     """
     layout = layout_of(puzzle, solution)
-    assert solution.grid is not None
     pitch = np.array(layout.pitch[::-1], dtype=np.float64)  # (x, y)
-    grid = np.array(solution.grid.shape[::-1], dtype=np.float64)
+    full = np.array(layout.full_size[::-1], dtype=np.float64)
     extent = max(max(_used(pixels)) for pixels in puzzle.fragments.pixels)
     step = max(SPREAD * float(pitch.max()), 1.06 * extent)
-    cols = _columns(len(puzzle), float(grid[0] * pitch[0] / (grid[1] * pitch[1])))
+    cols = _columns(len(puzzle), float(full[0] / full[1]))
     sheet = np.array([cols, math.ceil(len(puzzle) / cols)])
     room = step * sheet + 2 * MARGIN * pitch
     wide = width / float(room[0])
-    unplaced = any((placed := solution.placement.get(name)) is None or placed.cell is None for name in puzzle.ids)
-    final = room if unplaced else grid * pitch + (grid - 1) * pitch * GAP + 2 * MARGIN * pitch
+    # Apart, centres are farther from the middle by GAP; in a grid the outer ones are half a cell from the border.
+    final = full + GAP * (full - pitch if layout.whole else full) + 2 * MARGIN * pitch
+    if len(layout.poses) < len(puzzle):
+        final = np.maximum(final, room)  # an unplaced fragment stays where it is
     close = wide * float((room / final).min())
     actors = []
     for k, (name, pixels) in enumerate(zip(puzzle.ids, puzzle.fragments.pixels, strict=True)):
         start = step * (np.array([k % cols, k // cols]) - (sheet - 1) / 2)
-        placed = solution.placement.get(name)
-        if placed is None or placed.cell is None:
-            apart, home, turns = start, start, 0
-        else:
-            home = (np.array(placed.cell[::-1]) - (grid - 1) / 2) * pitch
-            apart, turns = home * (1 + GAP), placed.turns
+        pose = layout.poses.get(name)
+        apart, home, turns = start, start, 0.0
+        if pose is not None:
+            home = np.array(pose.xy) - full / 2
+            apart = home * (1 + GAP)
+            turns = pose.angle / angles.QUARTER if pose.turns is None else _short(pose.turns)
         # Those that belong into the middle come first, and the picture grows outwards.
         delay = float(np.hypot(*home) / np.hypot(*(room / 2)))
-        actors.append(_Actor(_scaled(pixels, close), _short(turns), start, apart, home, min(1.0, delay)))
+        actors.append(_Actor(_scaled(pixels, close), turns, start, apart, home, min(1.0, delay)))
     # Even sizes, which every viewer and encoder likes.
     return _Stage(2 * round(room[1] * wide / 2), 2 * round(width / 2), wide, close), actors
 
@@ -205,8 +206,7 @@ def _put(canvas: NDArray[np.uint8], pixels: Pixels, turns: float, scale: float, 
 
     x_canvas = scale R(turns) (x_pixels - middle) + centre
     """
-    angle = turns * math.pi / 2
-    r = scale * (math.cos(angle) * np.eye(2) + math.sin(angle) * z4.matrix(1))
+    r = scale * angles.matrix(turns * angles.QUARTER)
     height, width = pixels.shape[:2]
     reach = math.ceil(scale * math.hypot(height, width) / 2) + 1
     left, top = (math.floor(value) - reach for value in centre)

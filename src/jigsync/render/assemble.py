@@ -1,4 +1,4 @@
-"""The assembled picture: every placed fragment, upright, at its cell.
+"""The assembled picture: every placed fragment at its pose.
 
 Composition is Porter and Duff's *disjoint over* on premultiplied pixels, C = I alpha:
 
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from jigsync.render.layout import Layout, drawn_fragments, layout_of
+from jigsync.render.drawn import drawn_fragments
+from jigsync.render.layout import Layout, layout_of
 from jigsync.values.placement import Assembly
 from jigsync.values.puzzle import Pixels, Puzzle
 
@@ -30,7 +31,7 @@ def assemble(puzzle: Puzzle, solution: Assembly, gaps: bool = False) -> Image.Im
     Args:
         puzzle: the fragments.
         solution: where they go; an unplaced fragment is not drawn.
-        gaps: pull the cells apart by an eighth of a cell, so that every fragment's outline can be seen.
+        gaps: pull the fragments apart by an eighth of their size, so that every outline can be seen.
     """
     return assemble_in(puzzle, solution, layout_of(puzzle, solution, gaps=gaps))
 

@@ -8,9 +8,10 @@ from PIL import Image, ImageDraw
 
 from jigsync.render.assemble import assemble_in
 from jigsync.render.layout import layout_of
-from jigsync.render.marks import legend_strip, mark, verdicts
+from jigsync.render.marks import legend_strip, mark
 from jigsync.render.sheet import contact_sheet
 from jigsync.render.style import FAINT, INK, PAPER, write
+from jigsync.score.verdicts import by_cells, verdicts
 from jigsync.values.placement import Assembly
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
@@ -35,14 +36,15 @@ def compare(
     """
     layout = layout_of(puzzle, solution, at_least=HEIGHT)
     after = assemble_in(puzzle, solution, layout)
-    found = verdicts(solution, truth) if truth is not None else {}
+    found = verdicts(solution, truth, puzzle) if truth is not None else {}
+    place = "slot" if truth is None or by_cells(solution, truth) else "place"
     after = _to_height(mark(after, puzzle, solution, layout, found))
     before = _to_height(contact_sheet(puzzle, captions=False).convert("RGBA"))
     margin, size = HEIGHT // 20, HEIGHT // 28
     between = 3 * margin
     top, right = margin + 2 * size, margin + before.width + between
     width = right + after.width + margin
-    strip = legend_strip(width, found, size=size) if found else None
+    strip = legend_strip(width, found, size=size, place=place) if found else None
     page = Image.new("RGB", (width, top + HEIGHT + margin + (strip.height if strip else 0)), PAPER)
     page.paste(before, (margin, top), before)
     page.paste(after, (right, top), after)

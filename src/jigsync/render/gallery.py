@@ -1,7 +1,7 @@
 """Galleries: the source, the fragments as presented, and what each solver made of them, side by side.
 
 A panel is a square of PAPER with one picture in it. Lines follow the fragments' own contours, as in `marks`: red for
-the wrong slot, amber and black stripes for the wrong turn.
+the wrong place, amber and black stripes for the wrong turn.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from PIL import Image
 
 from jigsync.render.assemble import assemble_in
 from jigsync.render.layout import Layout, layout_of
-from jigsync.render.marks import mark, verdicts
+from jigsync.render.marks import mark
 from jigsync.render.sheet import contact_sheet
 from jigsync.render.style import FAINT, INK, PAPER, fit_text, text_size, write
+from jigsync.score.poses import score_poses
+from jigsync.score.verdicts import by_cells, verdicts
 from jigsync.solution import Solution
 from jigsync.values import z4
+from jigsync.values.layout import Grid
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
@@ -57,27 +60,36 @@ def panels(
         confidence: tint fragments in blue, the stronger the less sure the solver was of them.
     """
     if original is None:
-        home = Solution("ok", "", truth.grid, truth.placement)
+        home = Solution("ok", "", truth.layout, truth.placement, pitch=truth.pitch)
         source = _on_paper(assemble_in(puzzle, home, _layout(puzzle, home, side)), side)
     else:
         source = _fitted(Image.fromarray(original), side)
     sheet = _fitted(contact_sheet(puzzle, captions=False, columns=math.ceil(math.sqrt(len(puzzle)))), side)
+    grid = truth.layout if isinstance(truth.layout, Grid) else None
     first = [
-        Panel("Source", f"{truth.grid.rows} x {truth.grid.cols}", source),
+        Panel("Source", "no grid" if grid is None else f"{grid.rows} x {grid.cols}", source),
         Panel("As presented", f"{len(puzzle)} fragments", sheet),
     ]
     return first + [_answer(title, puzzle, solution, truth, confidence, side) for title, solution in answers]
 
 
 def _answer(title: str, puzzle: Puzzle, solution: Solution, truth: Truth, confidence: bool, side: int) -> Panel:
-    if solution.grid is None:
+    if not solution:
         return Panel(title, "no answer", _words(solution.reason, side))
     layout = _layout(puzzle, solution, side)
-    found = verdicts(solution, truth)
+    found = verdicts(solution, truth, puzzle)
     picture = mark(assemble_in(puzzle, solution, layout), puzzle, solution, layout, found, confidence, BOLD)
+    return Panel(title, _caption(puzzle, solution, truth), _on_paper(picture, side))
+
+
+def _caption(puzzle: Puzzle, solution: Solution, truth: Truth) -> str:
+    """How many fragments are right, and what is wrong with the whole."""
+    if not by_cells(solution, truth):
+        poses = score_poses(solution, truth, puzzle)
+        return f"{poses.count('right')} of {poses.fragments} right{'' if poses.upright else ', not upright'}"
     counts = [_right(solution.turned(turns), truth) for turns in range(z4.ORDER)]
     turned = f", {max(counts)} when turned as a whole" if max(counts) > counts[0] else ""
-    return Panel(title, f"{counts[0]} of {len(found)} right{turned}", _on_paper(picture, side))
+    return f"{counts[0]} of {len(truth.placement)} right{turned}"
 
 
 def _right(solution: Solution, truth: Truth) -> int:

@@ -1,14 +1,19 @@
-"""Where the pixels of a placed fragment go: the geometry that assembling and marking share.
+"""Where placed fragments stand on the canvas of one picture: the geometry that assembling, marking and animating share.
 
-The centre of a fragment's container stands on the centre of its cell; cells are `pitch` pixels apart. Row 0 and
-col 0 start at the canvas's corner and nothing is drawn outside the grid. A canvas of more than MAX_PIXELS is drawn
-at 1/2, 1/3, ... of its size by averaging, so that no grid in a file can ask for more memory than that.
+In a grid the canvas is the grid's: cells are `pitch` pixels apart, cell (0, 0) starts at the corner, and nothing is
+drawn outside. Where poses are known in cells only, the centre of a fragment's picture stands on the centre of its cell.
+Without a grid the canvas is the box around all that is placed. Components do not claim to be placed towards each other:
+they lie side by side with a gap, largest first.
+
+A canvas of more than MAX_PIXELS is drawn at 1/2, 1/3, ... of its size by averaging, so that no file can ask for more
+memory than that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -17,39 +22,47 @@ from numpy.typing import NDArray
 from jigsync.values import z4
 from jigsync.values.errors import InputError
 from jigsync.values.layout import Grid
-from jigsync.values.placement import Assembly, Placed, cell_pitch
+from jigsync.values.placement import Assembly, cell_pitch
+from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Pixels, Puzzle
+
+Floats = NDArray[np.float64]
 
 MAX_PIXELS: Final = 100_000_000
 """Largest canvas, in pixels; 400 MB of RGBA."""
 
 GAP: Final = 1 / 8
-"""Distance between cells that are pulled apart, in cell pitches."""
+"""Distance between cells that are pulled apart, in cell pitches; without a grid, centres move apart by this share."""
+
+APART: Final = 1 / 2
+"""Distance between two components, in typical fragments."""
+
+ASPECT: Final = 1.4
+"""Width : height that rows of components aim at."""
+
+ROUNDING: Final = 1e-6
+"""Pixels that are nothing: a fragment this near to whole pixels stands on them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layout:
     """The canvas of one assembly.
 
     Attributes:
-        grid: rows and cols of the assembly.
-        pitch: (height, width) of a cell in fragment pixels.
-        gap: (vertical, horizontal) distance between two cells in fragment pixels.
+        full_size: (height, width) of the canvas in fragment pixels.
+        poses: canvas_from_frag of every placed fragment, in fragment pixels from the canvas's corner.
+        pitch: (height, width) of a cell in fragment pixels; without a grid, of a typical fragment.
+        whole: do quarter turns stand on whole pixels, rounded up and left? So in grids.
         shrink: fragment pixels along one canvas pixel, an integer.
         zoom: canvas pixels along one fragment pixel, an integer; one of shrink and zoom is 1.
     """
 
-    grid: Grid
+    full_size: tuple[int, int]
+    poses: Mapping[str, Pose]
     pitch: tuple[int, int]
-    gap: tuple[int, int] = (0, 0)
+    whole: bool
     shrink: int = 1
     zoom: int = 1
-
-    @property
-    def full_size(self) -> tuple[int, int]:
-        """(height, width) of the canvas in fragment pixels."""
-        height, width = (n * p + (n - 1) * g for n, p, g in zip(self.grid.shape, self.pitch, self.gap, strict=True))
-        return height, width
 
     @property
     def size(self) -> tuple[int, int]:
@@ -57,39 +70,12 @@ class Layout:
         height, width = self.full_size
         return self.zoom * -(-height // self.shrink), self.zoom * -(-width // self.shrink)
 
-    def corner(self, cell: tuple[int, int], shape: tuple[int, ...]) -> tuple[int, int]:
-        """(top, left), in fragment pixels, of an upright container of `shape` (height, width) placed at a cell.
-
-        top = row (pitch + gap) + (pitch - height) / 2, rounded down.
-        """
-        top, left = (
-            k * (p + g) + (p - side) // 2 for k, p, g, side in zip(cell, self.pitch, self.gap, shape[:2], strict=True)
-        )
-        return top, left
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """One placed fragment, upright and cut to what can be seen of it: pixels go to canvas[top:, left:]."""
-
-    name: str
-    placed: Placed
-    top: int
-    left: int
-    pixels: Pixels
-
-    @property
-    def region(self) -> tuple[slice, slice]:
-        """The part of the canvas it covers."""
-        height, width = self.pixels.shape[:2]
-        return slice(self.top, self.top + height), slice(self.left, self.left + width)
-
 
 def layout_of(puzzle: Puzzle, solution: Assembly, *, gaps: bool = False, at_least: int = 1) -> Layout:
     """The layout of a solution.
 
     Args:
-        gaps: pull the cells apart by GAP.
+        gaps: pull the cells apart by GAP, or the fragments where there is no grid.
         at_least: pixels the longer side should have; smaller canvases are zoomed by a whole factor to come near it.
 
     Raises:
@@ -100,64 +86,127 @@ def layout_of(puzzle: Puzzle, solution: Assembly, *, gaps: bool = False, at_leas
         raise InputError(f"The solution failed{why}: there is no picture to assemble.")
     known = set(puzzle.ids)
     for name, placed in solution.placement.items():
-        if placed.cell is not None and name not in known:
+        if placed.pose is not None and name not in known:
             raise InputError(
                 f"The fragment '{name}' is placed but is not in the puzzle '{puzzle.name}':"
                 " the two must be of the same puzzle."
             )
-    grid = solution.layout
-    if not isinstance(grid, Grid):
-        raise InputError("The solution has no grid: its fragments lie freely.")
-    pitch = cell_pitch(puzzle, solution.placement)
-    gap = (round(pitch[0] * GAP), round(pitch[1] * GAP)) if gaps else (0, 0)
-    height, width = Layout(grid, pitch, gap).full_size
+    grid = solution.grid
+    layout = _free(puzzle, solution, gaps) if grid is None else _in_grid(puzzle, solution, grid, gaps)
+    height, width = layout.full_size
     shrink = max(1, int(np.ceil(np.sqrt(height * width / MAX_PIXELS))))
-    return Layout(grid, pitch, gap, shrink, max(1, round(at_least / max(height, width))))
+    return replace(layout, shrink=shrink, zoom=max(1, round(at_least / max(height, width))))
 
 
-def drawn_fragments(puzzle: Puzzle, solution: Assembly, layout: Layout) -> Iterator[Drawn]:
-    """The placed fragments in the puzzle's order, which no gauge changes; those outside the canvas are left out."""
-    for name, stored in zip(puzzle.ids, puzzle.fragments.pixels, strict=True):
-        placed = solution.placement.get(name)
-        if placed is None or placed.cell is None:
-            continue
-        upright = z4.turn_pixels(stored, placed.turns)
-        top, left = layout.corner(placed.cell, upright.shape)
-        box = _visible(upright[..., 3], top, left, layout.full_size)
-        if box is None:
-            continue
-        pixels = upright[box]
-        top, left = top + box[0].start, left + box[1].start
-        if layout.shrink > 1:
-            top, left, pixels = _shrink(pixels, top, left, layout.shrink)
-        if (zoom := layout.zoom) > 1:
-            top, left, pixels = top * zoom, left * zoom, pixels.repeat(zoom, axis=0).repeat(zoom, axis=1)
-        yield Drawn(name, placed, top, left, pixels)
+def _poses_of(solution: Assembly) -> dict[str, Pose]:
+    return {name: placed.pose for name, placed in solution.placement.items() if placed.pose is not None}
 
 
-def _visible(alpha: NDArray[np.uint8], top: int, left: int, canvas: tuple[int, int]) -> tuple[slice, slice] | None:
-    """The smallest box of a fragment at (top, left) that holds all of it that is on the canvas."""
-    box = []
-    for axis, first in enumerate((top, left)):
-        used = np.flatnonzero(alpha.any(axis=1 - axis))
-        if used.size == 0:
-            return None
-        start, stop = max(int(used[0]), -first), min(int(used[-1]) + 1, canvas[axis] - first)
-        if start >= stop:
-            return None
-        box.append(slice(start, stop))
-    return box[0], box[1]
+def _moved(poses: Mapping[str, Pose], centres: Floats) -> dict[str, Pose]:
+    """The poses with other centres. Shapes: centres (n, 2), (x, y)."""
+    return {
+        name: Pose(pose.angle, (x, y), pose.turns)
+        for (name, pose), (x, y) in zip(poses.items(), centres.tolist(), strict=True)
+    }
 
 
-def _shrink(pixels: Pixels, top: int, left: int, k: int) -> tuple[int, int, Pixels]:
-    """Averages k x k blocks of the canvas; pixels off the fragment count as transparent.
+def _in_grid(puzzle: Puzzle, solution: Assembly, grid: Grid, gaps: bool) -> Layout:
+    """The canvas of a grid: n pitches and n - 1 gaps along each side."""
+    pitch = solution.pitch or cell_pitch(puzzle, solution.placement)
+    cell = (max(1, round(pitch[0])), max(1, round(pitch[1])))
+    gap = (round(cell[0] * GAP), round(cell[1] * GAP)) if gaps else (0, 0)
+    height, width = (max(1, round(n * p + (n - 1) * g)) for n, p, g in zip(grid.shape, pitch, gap, strict=True))
+    poses = _poses_of(solution)
+    step = np.array(pitch[::-1], dtype=np.float64)
+    at = np.array([pose.xy for pose in poses.values()]).reshape(-1, 2)
+    if solution.pitch is not None:
+        at = at / step - 0.5
+    # From here on in cells, from the centre of cell (0, 0).
+    slots = np.rint(at)
+    for k, name in enumerate(poses):
+        slot = solution.placement[name].cell
+        if slot is not None:
+            slots[k] = slot[::-1]
+    if solution.pitch is None:
+        at = slots
+    elif len(slots) and np.abs(np.median(at - slots, axis=0)).max() > 0.5:
+        return _free(puzzle, solution, gaps)  # a file may have its origin elsewhere
+    return Layout((height, width), _moved(poses, (at + 0.5) * step + slots * gap[::-1]), cell, True)
 
-    Premultiplied colours may be averaged like this, straight ones may not.
-    """
-    height, width = pixels.shape[:2]
-    before = (top % k, left % k)
-    after = (-(before[0] + height) % k, -(before[1] + width) % k)
-    padded = np.pad(pixels, ((before[0], after[0]), (before[1], after[1]), (0, 0)))
-    rows, cols = padded.shape[0] // k, padded.shape[1] // k
-    sums = padded.reshape(rows, k, cols, k, 4).sum(axis=(1, 3), dtype=np.uint32)
-    return top // k, left // k, ((sums + k * k // 2) // (k * k)).astype(np.uint8)
+
+def _free(puzzle: Puzzle, solution: Assembly, gaps: bool) -> Layout:
+    """The box around all that is placed, one component beside the other."""
+    pitch = cell_pitch(puzzle, {})
+    poses = _poses_of(solution)
+    members: dict[int, list[str]] = {}
+    for name in poses:
+        members.setdefault(solution.placement[name].component, []).append(name)
+    blocks = [
+        _block(puzzle, {name: poses[name] for name in members[label]}, gaps)
+        for label in sorted(members, key=lambda label: (-len(members[label]), label))
+    ]
+    if not blocks:
+        return Layout(pitch, {}, pitch, False)
+    corners, size = _shelves([block.full_size for block in blocks], round(APART * max(pitch)))
+    placed: dict[str, Pose] = {}
+    for block, corner in zip(blocks, corners, strict=True):
+        centres = np.array([pose.xy for pose in block.poses.values()]) + corner[::-1]
+        placed |= _moved(block.poses, centres)
+    return Layout(size, placed, pitch, False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """One component in the box around it, widened to whole pixels."""
+
+    full_size: tuple[int, int]
+    poses: Mapping[str, Pose]
+
+
+def _block(puzzle: Puzzle, poses: Mapping[str, Pose], gaps: bool) -> _Block:
+    if gaps:
+        centres = np.array([pose.xy for pose in poses.values()])
+        poses = _moved(poses, centres + GAP * (centres - centres.mean(axis=0)))
+    rims = [pose.act(_rim(puzzle.fragments[name])) for name, pose in poses.items()]
+    lattice = _lattice(puzzle, poses)
+    low = np.floor(np.min([rim.min(axis=0) for rim in rims], axis=0) - lattice + ROUNDING) + lattice
+    high = np.max([rim.max(axis=0) for rim in rims], axis=0)
+    width, height = (max(1, math.ceil(side - ROUNDING)) for side in high - low)
+    centres = np.array([pose.xy for pose in poses.values()]) - low
+    return _Block((height, width), _moved(poses, centres))
+
+
+def _lattice(puzzle: Puzzle, poses: Mapping[str, Pose]) -> Floats:
+    """Where pixels begin, modulo 1: those of the first fragment at a quarter turn, so that it can be copied."""
+    for name, pose in poses.items():
+        if pose.turns is not None:
+            height, width = z4.turned_shape(puzzle.fragments[name].shape[:2], pose.turns)
+            return np.array([pose.xy[0] - width / 2, pose.xy[1] - height / 2]) % 1.0
+    return np.zeros(2)
+
+
+def _rim(pixels: Pixels) -> Floats:
+    """Corners of the first and last visible pixel of every row, from the picture's centre. Shapes: -> (K, 2)."""
+    visible = pixels[..., 3] > 0
+    rows = np.flatnonzero(visible.any(axis=1))
+    height, width = visible.shape
+    if not rows.size:
+        return np.zeros((1, 2))
+    first, last = visible[rows].argmax(axis=1), width - visible[rows, ::-1].argmax(axis=1)
+    corners = [(x, y) for x in (first, last) for y in (rows, rows + 1)]
+    return np.concatenate([np.stack(corner, axis=1) for corner in corners]) - (width / 2, height / 2)
+
+
+def _shelves(sizes: list[tuple[int, int]], gap: int) -> tuple[list[tuple[int, int]], tuple[int, int]]:
+    """Boxes in rows, in the given order: their (top, left) corners, and (height, width) of all."""
+    area = sum((height + gap) * (width + gap) for height, width in sizes)
+    room = max(math.sqrt(area * ASPECT), *(width for _, width in sizes))
+    corners, top, left, row = [], 0, 0, 0
+    widest = 0
+    for height, width in sizes:
+        if left and left + width > room:
+            top, left, row = top + row + gap, 0, 0
+        corners.append((top, left))
+        widest = max(widest, left + width)
+        left, row = left + width + gap, max(row, height)
+    return corners, (top + row, widest)

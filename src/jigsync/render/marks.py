@@ -1,8 +1,9 @@
 """What is wrong with an assembly, drawn on it.
 
-A fragment in the wrong slot gets a solid red line with white edges along its own contour; one in its slot but
-turned wrong gets a tape of amber and black stripes. The two differ in pattern and lightness, not only in hue, and
-each carries a light and a dark colour, so that they can be read by every eye and on every picture.
+A fragment in the wrong place, or one that does not belong to the picture, gets a solid red line with white edges along
+its own contour; one in its place but turned wrong gets a tape of amber and black stripes. The two differ in pattern and
+lightness, not only in hue, and each carries a light and a dark colour, so that they can be read by every eye and on
+every picture.
 """
 
 from __future__ import annotations
@@ -10,37 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, get_args
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from jigsync.render.layout import Layout, drawn_fragments
+from jigsync.render.drawn import drawn_fragments
+from jigsync.render.layout import Layout
 from jigsync.render.style import AMBER, BLACK, BLUE, INK, PAPER, RED, RGB, WHITE, text_size, write
+from jigsync.score.poses import Verdict
 from jigsync.values.placement import Assembly
 from jigsync.values.puzzle import Puzzle
-from jigsync.values.truth import Truth
-
-Verdict = Literal["right", "turn", "slot", "unplaced"]
 
 TINT: Final = 0.65
 """Opacity of the tint over a fragment of confidence 0."""
-
-
-def verdicts(solution: Assembly, truth: Truth) -> dict[str, Verdict]:
-    """Every fragment of the truth: "right", wrong "turn" in its slot, wrong "slot", or "unplaced"."""
-    out: dict[str, Verdict] = {}
-    for name, home in truth.placement.items():
-        placed = solution.placement.get(name)
-        if placed is None or placed.cell is None:
-            out[name] = "unplaced"
-        elif placed.cell != home.cell:
-            out[name] = "slot"
-        else:
-            out[name] = "right" if placed.turns == home.turns else "turn"
-    return out
 
 
 @dataclass(frozen=True)
@@ -103,13 +89,13 @@ def mark(
         region = canvas[drawn.region]
         if tinted and sure is not None:
             _blend(region, BLUE, alpha / 255 * TINT * (1.0 - sure))
-        if verdict in ("slot", "turn"):
-            _outline(region, alpha, verdict, pen, (drawn.top, drawn.left))
+        if verdict in ("slot", "foreign", "turn"):
+            _outline(region, alpha, verdict == "turn", pen, (drawn.top, drawn.left))
     return Image.fromarray(canvas)
 
 
 def _outline(
-    region: NDArray[np.uint8], alpha: NDArray[np.uint8], verdict: Verdict, pen: _Pen, corner: tuple[int, int]
+    region: NDArray[np.uint8], alpha: NDArray[np.uint8], striped: bool, pen: _Pen, corner: tuple[int, int]
 ) -> None:
     """Draws between two depths below the contour, so the line follows it and never runs into the neighbour."""
     solid = np.pad((alpha > 0).astype(np.uint8), 1)
@@ -117,7 +103,7 @@ def _outline(
     # The soft rim of the fragment stays soft, and little of its own colour shows through the mark.
     rim = np.minimum(alpha / np.float32(128), 1)
     ribbon = rim * _between(depth, 0.0, pen.tape)
-    if verdict == "slot":
+    if not striped:
         _blend(region, WHITE, ribbon)
         _blend(region, RED, rim * _between(depth, pen.outside, pen.outside + pen.width))
         return
@@ -146,9 +132,11 @@ def _blend(region: NDArray[np.uint8], colour: RGB, opacity: NDArray[Any]) -> Non
 # ---------------------------------------------------------------------------------------------- legend
 
 
-def legend(picture: Image.Image, wrong: Mapping[str, Verdict], confidence: bool = False) -> Image.Image:
+def legend(
+    picture: Image.Image, wrong: Mapping[str, Verdict], confidence: bool = False, place: str = "slot"
+) -> Image.Image:
     """The picture with a line below that says what the marks mean and how many of each there are."""
-    strip = legend_strip(picture.width, wrong, confidence)
+    strip = legend_strip(picture.width, wrong, confidence, place=place)
     page = Image.new("RGBA", (strip.width, picture.height + strip.height))
     page.paste(picture, ((strip.width - picture.width) // 2, 0))
     page.paste(strip, (0, picture.height))
@@ -156,17 +144,20 @@ def legend(picture: Image.Image, wrong: Mapping[str, Verdict], confidence: bool 
 
 
 def legend_strip(
-    width: int, wrong: Mapping[str, Verdict], confidence: bool = False, size: int | None = None
+    width: int, wrong: Mapping[str, Verdict], confidence: bool = False, size: int | None = None, place: str = "slot"
 ) -> Image.Image:
     """The legend alone, on paper, `width` pixels wide or as much wider as its longest entry needs.
 
-    `size` of the letters in pixels; None goes by the width.
+    Args:
+        size: of the letters in pixels; None goes by the width.
+        place: what a fragment is in: a "slot" of a grid, or just a "place".
     """
-    count = {kind: sum(v == kind for v in wrong.values()) for kind in ("right", "turn", "slot", "unplaced")}
+    count = {kind: sum(v == kind for v in wrong.values()) for kind in get_args(Verdict)}
     entries: list[tuple[str, str]] = []
     if wrong:
-        entries.append(("", f"{count['right']} of {len(wrong)} right"))
-        entries += [("slot", f"{count['slot']} in the wrong slot")] if count["slot"] else []
+        entries.append(("", f"{count['right']} of {len(wrong) - count['foreign']} right"))
+        entries += [("slot", f"{count['slot']} in the wrong {place}")] if count["slot"] else []
+        entries += [("slot", f"{count['foreign']} foreign")] if count["foreign"] else []
         entries += [("turn", f"{count['turn']} turned wrong")] if count["turn"] else []
         entries += [("", f"{count['unplaced']} not placed")] if count["unplaced"] else []
     if confidence:
@@ -211,5 +202,5 @@ def _swatch(kind: str, size: int) -> Image.Image:
     if kind == "tint":
         _blend(pixels, BLUE, np.full((size, size), TINT))
     else:
-        _outline(pixels, pixels[..., 3], "slot" if kind == "slot" else "turn", _Pen.of_width(0.17 * size), (0, 0))
+        _outline(pixels, pixels[..., 3], kind == "turn", _Pen.of_width(0.17 * size), (0, 0))
     return Image.fromarray(pixels).convert("RGB")

@@ -18,7 +18,7 @@ import importlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,15 @@ __all__ = [
 ]
 
 Ints = NDArray[np.int64]
+LONGEST: Final = 64
+"""Fragments of a side up to which grids of any shape are tried: a film strip, a timeline."""
+MOST_SLENDER: Final = 4
+"""Longer grids are tried only up to so many times the shorter side of the squarest one, which for a square number of
+fragments is 16 : 1. Of 1 000 fragments a prior puts 1 x 1000 thousands of nats behind (`joint`), and to search there
+takes as long as anywhere."""
+LEAST_SLOTS, SLOTS_EACH = 100, 4
+"""Most slots of a grid: LEAST_SLOTS, or SLOTS_EACH for each fragment where that is more. Time and memory of a search go
+with its slots, and holes say nothing."""
 
 
 class Progress(NamedTuple):
@@ -95,6 +104,11 @@ class SolveRequest:
         if len(self.excluded) == len(self.ids):
             raise OptionError(
                 f"There is nothing to solve: {len(self.excluded)} of {len(self.ids)} fragments are excluded."
+            )
+        most = max(LEAST_SLOTS, SLOTS_EACH * len(self.belonging))
+        if self.grid is not None and self.grid.size > most:
+            raise OptionError(
+                f"The grid {self.grid} has {self.grid.size} slots: {len(self.belonging)} fragments take at most {most}."
             )
         cells: dict[tuple[int, int], str] = {}
         for name, pin in self.pins.items():
@@ -144,8 +158,9 @@ class SolveRequest:
 
         `both_ways`: rows x cols and cols x rows are different answers although the gauge is not given.
         """
-        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways)
         cells = [cell[:2] for cell in self.pinned_cells.values()]
+        reach = 1 + max((max(cell) for cell in cells), default=0)
+        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways, reach)
         fitting = [grid for grid in candidates if all(grid.contains(*cell) for cell in cells)]
         if not fitting:
             tried = ", ".join(str(grid) for grid in candidates) or "none"
@@ -170,17 +185,21 @@ def _pinned_cell(name: str, pin: Pose) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """Free poses of N fragments, as arrays.
+    """Poses of N fragments, as arrays.
 
     Attributes:
         angle: (N,) radians.
         xy: (N, 2) px.
         component: (N,) int64, -1 when unplaced; towards another component nothing is claimed.
+        pitch: of the cells that they lie in, px; None where there are none.
+        quarter: do they lie at quarter turns exactly (the assignment's `turns`)?
     """
 
     angle: NDArray[np.float64]
     xy: NDArray[np.float64]
     component: Ints
+    pitch: float | None = None
+    quarter: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,13 +209,13 @@ class Assignment:
     Attributes:
         layout: the grid the slots belong to, or free.
         slots: (N,) int64, slot = row * cols + col, -1 when unplaced; all -1 where the layout is free.
-        turns: (N,) int64 in 0..3; 0 for an unplaced fragment.
+        turns: (N,) int64 in 0..3, the nearest where there are poses; 0 for an unplaced fragment.
         energy: of this placement under the solver's own scores; None when it has none.
         confidences: (N,) float64 in [0, 1], or None when the solver has no opinion.
         status, reason: as in `jigsync.solution.Solution`; the status alone says whether it failed.
         note: one sentence about how the answer was reached (proof, time limit, restarts), or "".
         proven: True only when the solver proved that no placement has a lower energy.
-        poses: where the layout is free.
+        poses: where fragments lie, unless they stand in the middle of their cells at quarter turns.
     """
 
     layout: Layout
@@ -224,12 +243,14 @@ class Assignment:
         """id -> Placed, in pixels, and the pitch of a grid's cells."""
         sure = [None] * len(puzzle) if self.confidences is None else [float(c) for c in self.confidences]
         if self.poses is not None:
-            components = self.poses.component.tolist()
-            poses = zip(self.poses.angle.tolist(), self.poses.xy.tolist(), strict=True)
-            return {
-                name: Placed.nowhere(c) if part < 0 else Placed(Pose(angle, (xy[0], xy[1])), None, c, part)
-                for name, c, part, (angle, xy) in zip(puzzle.ids, sure, components, poses, strict=True)
-            }, None
+            free = self.poses
+            placement = {}
+            for k, (name, c) in enumerate(zip(puzzle.ids, sure, strict=True)):
+                cell = self.grid.cell(int(self.slots[k])) if self.slots[k] >= 0 else None
+                xy, turns = (float(free.xy[k, 0]), float(free.xy[k, 1])), int(self.turns[k]) if free.quarter else None
+                pose = None if free.component[k] < 0 else Pose(float(free.angle[k]), xy, turns)
+                placement[name] = Placed.nowhere(c) if pose is None else Placed(pose, cell, c, int(free.component[k]))
+            return placement, None if free.pitch is None else (free.pitch, free.pitch)
 
         def at(pitch: Pitch | None) -> dict[str, Placed]:
             return {
@@ -331,16 +352,21 @@ class Budget:
         return not self.stopped
 
 
-def grids_to_try(n: int, grid: Grid | None, gauge_fixed: bool) -> list[Grid]:
-    """The given grid alone, or every rows x cols = n, the squarest first.
+def grids_to_try(n: int, grid: Grid | None, gauge_fixed: bool, reach: int = 1) -> list[Grid]:
+    """The given grid alone, or every rows x cols = n that is not too long, the squarest first.
 
     While the global turn is free, a turn by 90 degrees makes rows x cols the same puzzle as cols x rows, so only
-    rows <= cols are listed; with a fixed gauge (`upright` or pins) both are.
+    rows <= cols are listed; with a fixed gauge (`upright` or pins) both are. Where all are too long, as for a prime
+    number of fragments, the squarest is listed all the same; so are those that pins ask for, which reach so many cells.
     """
     if grid is not None:
         return [grid]
     found = [Grid(rows, n // rows) for rows in range(1, n + 1) if n % rows == 0 and (gauge_fixed or rows * rows <= n)]
-    return sorted(found, key=lambda g: (abs(g.rows - g.cols), g.rows))
+    found.sort(key=lambda g: (abs(g.rows - g.cols), g.rows))
+    longest = max(LONGEST, MOST_SLENDER * min(found[0].shape))
+    if longest < reach:
+        longest = min((max(g.shape) for g in found if max(g.shape) >= reach), default=longest)
+    return [g for g in found if max(g.shape) <= longest or set(g.shape) == set(found[0].shape)]
 
 
 class Found(NamedTuple):
@@ -383,6 +409,10 @@ def over_grids(
     return Assignment.of(request, grid, *found, note=note, proven=bool(proof) and not budget.stopped)
 
 
+DEFAULT: Final = "jigsync"
+DEFAULT_FREE: Final = "free"
+"""What DEFAULT hands fragments to that lie freely."""
+
 _REGISTRY: dict[str, str] = {
     "jigsync": "jigsync.solvers.joint:Joint",
     "jigsync-paper": "jigsync.solvers.paper:Paper",
@@ -393,6 +423,19 @@ _REGISTRY: dict[str, str] = {
     "tree": "jigsync.solvers.tree:Tree",
 }
 """name -> "module:attribute" of a class without required arguments; the module is imported when it is asked for."""
+
+
+def layouts_of(solver: Solver) -> tuple[str, ...]:
+    """The kinds of layout that a solver fills, "grid" or "free": its attribute `layouts`, grids alone without one."""
+    return tuple(getattr(solver, "layouts", ("grid",)))
+
+
+def check_layout(solver: Solver, layout: Layout | None) -> None:
+    """OptionError when a solver cannot fill the layout that is asked for."""
+    kind = "free" if isinstance(layout, Free) else "grid"
+    if kind not in layouts_of(solver):
+        able = "gives free poses only" if kind == "grid" else "fills grids only"
+        raise OptionError(f"The solver '{solver.name}' {able}; the layout asked for is '{kind}'.")
 
 
 def register(name: str, target: str) -> None:

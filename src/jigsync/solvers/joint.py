@@ -12,8 +12,9 @@ hard to measure say little, too, but each adds its noise to the energy: a prior 
 picture of a hundred eroded fragments into 2 rows. Where seams can be read, a wrong grid breaks so many of them that the
 prior decides nothing.
 
-Factorizations climb a ladder: all of them with little effort, those that come near the best one with more, and the best
-of these with all of it: more effort raises the energies of all grids by much the same.
+Factorizations that are not too long (`base.grids_to_try`) climb a ladder: all of them with little effort, those that
+come near the best one with more, and the best of these with all of it: more effort raises the energies of all grids by
+much the same.
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ def _run(
         time_limit=None if seconds is None else max(1e-3, seconds / left),
         effort=effort,
         threads=request.threads,
-        progress=lambda energy, part: budget.go_on(f"solving {grid}", done + share * part, -energy),
+        progress=lambda energy, part: budget.go_on(
+            f"solving {grid}", done + share * part, -energy if math.isfinite(energy) else None
+        ),
         better=lambda energy, slots, turns: _show(request, grid, budget, energy, slots, turns),
     )
 

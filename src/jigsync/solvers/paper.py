@@ -1,4 +1,7 @@
-"""The paper's pipeline as a solver: synchronize turns, fix the gauge, synchronize positions, assign slots."""
+"""The paper's pipeline as a solver: synchronize turns, fix the gauge, synchronize positions, assign slots.
+
+Where the layout is free nothing is rounded: see `paper_free`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import numpy as np
 
 from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
 from jigsync.solvers.energy import placement_energy
+from jigsync.solvers.paper_free import solve_free
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import SyncResult, synchronize
-from jigsync.values.layout import Grid
+from jigsync.values.layout import Free, Grid
 from jigsync.values.measurements import DENSE_LIMIT, Measurements
 
 PAPER = DecodeOptions()
@@ -41,12 +45,14 @@ class Paper:
     name: ClassVar[str] = "jigsync-paper"
     summary: ClassVar[str] = "The paper's pipeline: spectral turns, least-squares positions, Hungarian slots."
     assumes: ClassVar[str] = (
-        "Most measured relations are right, or wrong without a common direction. Takes pins, holes, surplus fragments"
-        " and unknown grids; parts that no measurement joins are placed beside each other and reported."
+        "Most measured relations are right, or wrong without a common direction. Takes pins, holes, surplus fragments,"
+        " unknown grids and free layouts; parts that no measurement joins are placed beside each other and reported."
     )
 
     def solve(self, request: SolveRequest) -> Assignment:
-        """Synchronizes once per candidate grid; the energy decides between grids."""
+        """Synchronizes once per candidate grid, the energy decides between grids; or once, where the layout is free."""
+        if isinstance(request.layout, Free):
+            return solve_free(request)
         chosen = request.belonging
         measurements = request.measurements
         if len(chosen) < len(request.ids):

@@ -53,6 +53,14 @@ class Graph:
         rank[np.argsort(-size, kind="stable")] = np.arange(len(size))
         return np.asarray(rank[label], dtype=np.int64)
 
+    def share(self, fits: NDArray[np.bool_]) -> Floats:
+        """(N,) share of each fragment's edge weight that fits; 0 without edges. Shapes: fits (E,)."""
+        good, total = (
+            np.bincount(self.i, weights=w, minlength=self.n) + np.bincount(self.j, weights=w, minlength=self.n)
+            for w in (self.weight * fits, self.weight)
+        )
+        return np.asarray(np.divide(good, total, out=np.zeros(self.n), where=total > 0))
+
     def triangles(self) -> Iterator[tuple[Ints, Ints, Ints]]:
         """All triangles a < b < c, in blocks, as edge numbers (ab, bc, ac); parallel edges count each.
 
@@ -70,15 +78,15 @@ class Graph:
             base = ends[block - 1] if block else 0
             stop = max(block + 1, int(np.searchsorted(ends, base + _WEDGES_AT_ONCE, side="right")))
             ab = np.repeat(np.arange(block, stop), fan[block:stop])
-            bc = by_first[_ranges(start[self.j[block:stop]], fan[block:stop])]
+            bc = by_first[ranges(start[self.j[block:stop]], fan[block:stop])]
             wanted = self.i[ab] * self.n + self.j[bc]
             low = np.searchsorted(sorted_key, wanted, side="left")
             count = np.searchsorted(sorted_key, wanted, side="right") - low
-            yield np.repeat(ab, count), np.repeat(bc, count), by_key[_ranges(low, count)]
+            yield np.repeat(ab, count), np.repeat(bc, count), by_key[ranges(low, count)]
             block = stop
 
 
-def _ranges(start: NDArray[Any], count: NDArray[Any]) -> Ints:
+def ranges(start: NDArray[Any], count: NDArray[Any]) -> Ints:
     """Concatenation of start[k] .. start[k] + count[k] - 1."""
     total = int(count.sum())
     return np.asarray(np.arange(total) + np.repeat(start - (np.cumsum(count) - count), count), dtype=np.int64)

@@ -21,6 +21,7 @@ from jigsync.sync.graph import Floats, Graph, Ints, given_pairs
 from jigsync.sync.loops import loop_support
 from jigsync.sync.rotation import agreement, cycle_filter, synchronize_turns
 from jigsync.sync.translation import L_PERP, L_R, Displacements, Fit, Prior, edge_weights, fit, fit_truncated
+from jigsync.values import angles
 from jigsync.values import gauge as gauges
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
@@ -101,7 +102,7 @@ def synchronize(
     found = decode_turns(measurements, pairs, grid, options, upright)
     graph = found.graph(n, found.turn_weight)
     if options.cycle_filter:
-        graph = found.graph(n, cycle_filter(graph, found.relative))
+        graph = found.graph(n, cycle_filter(graph, found.relative * angles.QUARTER))
     turns = np.zeros(n, np.int64) if upright else synchronize_turns(graph, found.relative, graph.components())
     turn_confidences = agreement(graph, found.relative, turns)
     found = decode_buckets(measurements, found, turns, grid, options)
@@ -266,11 +267,7 @@ class _Job:
         (row_a, col_a), (row_b, col_b) = np.divmod(slots[a], self.grid.cols), np.divmod(slots[b], self.grid.cols)
         placed = v.relation_of(row_b - row_a, col_b - col_a, turns[a], turns[b])
         agrees[both] = placed == z4.ORDER * self.edges.bucket[both] + self.edges.relative[both]
-        w = self.edges.confidence
-        good, total = (
-            np.bincount(i, weights=x, minlength=n) + np.bincount(j, weights=x, minlength=n) for x in (w * agrees, w)
-        )
-        return np.asarray(np.divide(good, total, out=np.zeros(n), where=total > 0))
+        return self.edges.graph(n, self.edges.confidence).share(agrees)
 
     def _reason(self, count: int, slots: Ints) -> str:
         left = int(np.sum(slots < 0))

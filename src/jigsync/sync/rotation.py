@@ -1,15 +1,17 @@
-"""Rotation synchronization: every fragment's turns, up to one turn per component, from relative turns.
+"""Rotation synchronization: every fragment's angle, up to one angle per component, from relative angles.
 
-    H_ij = w_ij i^(-r_ij),  H Hermitian,  D = diag(sum_j w_ij),  D^-1 H z = z  for  z_i = i^(k_i)
+    H_ij = w_ij exp(-i theta_ij),  H Hermitian,  D = diag(sum_j w_ij),  D^-1 H z = z  for  z_i = exp(i theta_i)
 
-when all r_ij = k_j - k_i. So the angles of the leading eigenvector of D^-1/2 H D^-1/2, rounded to quarter turns, are
-the k_i up to the gauge. Dividing by the degrees leaves the angles of consistent measurements as they are and keeps
-the vector from gathering on a few heavy fragments of a large graph, where H itself loses the rest to round-off.
-A wrong sign of r scores 1.00 on data whose turns are all 0 or 180 degrees: tests use odd turns.
+when all theta_ij = theta_j - theta_i. So the angles of the leading eigenvector of D^-1/2 H D^-1/2 are the theta_i up to
+the gauge. Quarter turns are the special case exp(i theta_ij) = i^(r_ij), whose vector is rounded to quarter turns.
+Dividing by the degrees leaves the angles of consistent measurements as they are and keeps the vector from gathering on
+a few heavy fragments of a large graph, where H itself loses the rest to round-off.
+A wrong sign of theta_ij scores 1.00 on data whose angles are all 0 or 180 degrees: tests use mixed angles.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -18,7 +20,9 @@ from scipy.sparse import coo_matrix, csr_matrix, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from jigsync.sync.graph import Floats, Graph, Ints
-from jigsync.values import z4
+from jigsync.values import angles, z4
+
+Phases = NDArray[np.complex128]
 
 DENSE_LIMIT: Final = 400
 """Components up to this size are diagonalised whole; larger ones by Lanczos."""
@@ -30,11 +34,18 @@ _LANCZOS_TOLERANCE: Final = 1e-6
 _LANCZOS_RESTARTS: Final = 500
 
 
-def cycle_filter(graph: Graph, relative: Ints) -> Floats:
-    """(E,) weights after halving all three edges of every triangle a < b < c with r_ab + r_bc - r_ac != 0 mod 4."""
+def cycle_filter(graph: Graph, angle: Floats, tolerance: float = angles.QUARTER / 2) -> Floats:
+    """(E,) weights after halving all three edges of every triangle a < b < c that does not close:
+
+        |theta_ab + theta_bc - theta_ac| > tolerance
+
+    Args:
+        angle: (E,) theta_j - theta_i of each edge.
+        tolerance: radians; half a quarter turn tells quarter turns apart exactly.
+    """
     bad = np.zeros(len(graph), dtype=np.int64)
     for ab, bc, ac in graph.triangles():
-        wrong = (relative[ab] + relative[bc] - relative[ac]) % z4.ORDER != 0
+        wrong = np.abs(angles.wrap(angle[ab] + angle[bc] - angle[ac])) > tolerance
         for edge in (ab, bc, ac):
             bad += np.bincount(edge[wrong], minlength=len(graph))
     halvings = np.minimum(bad - np.min(bad, initial=bad.max(initial=0)), MAX_HALVINGS)
@@ -48,25 +59,29 @@ def synchronize_turns(graph: Graph, relative: Ints, components: Ints) -> Ints:
     Shapes: -> (N,).
     """
     turns = np.zeros(graph.n, dtype=np.int64)
-    hermitian = _hermitian(graph, relative)
-    order = np.argsort(components, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(components[order])) + 1):
-        if len(members) > 1:
-            turns[members] = _rounded(_leading_vector(hermitian[members][:, members]))
+    for members, vector in _vectors(graph, z4.phase(-relative), components):
+        turns[members] = _rounded(vector)
     return turns
+
+
+def synchronize_angles(graph: Graph, angle: Floats, components: Ints) -> Floats:
+    """Angles of all fragments in [-pi, pi); the lowest-numbered fragment of every component has angle 0.
+
+    Args: angle (E,) theta_j - theta_i of each edge; components (N,) as `graph.components` gives them.
+    Shapes: -> (N,).
+    """
+    found = np.zeros(graph.n)
+    for members, vector in _vectors(graph, angles.phase(-angle), components):
+        found[members] = angles.wrap(np.angle(vector * vector[0].conj()))
+    return found
 
 
 def agreement(graph: Graph, relative: Ints, turns: Ints) -> Floats:
     """(N,) share of each fragment's edge weight whose relative turns fit the given turns; 0 without edges."""
-    fits = (turns[graph.j] - turns[graph.i] - relative) % z4.ORDER == 0
-    total, good = (
-        np.bincount(graph.i, weights=w, minlength=graph.n) + np.bincount(graph.j, weights=w, minlength=graph.n)
-        for w in (graph.weight, graph.weight * fits)
-    )
-    return np.asarray(np.divide(good, total, out=np.zeros(graph.n), where=total > 0))
+    return graph.share((turns[graph.j] - turns[graph.i] - relative) % z4.ORDER == 0)
 
 
-def _rounded(vector: NDArray[np.complex128]) -> Ints:
+def _rounded(vector: Phases) -> Ints:
     """Turns nearest to a vector's angles, the first 0.
 
     An eigenvector's phase is arbitrary: z^4 of a perfect one is constant, so its mean angle / 4 is that phase.
@@ -76,9 +91,18 @@ def _rounded(vector: NDArray[np.complex128]) -> Ints:
     return np.asarray((found - found[0]) % z4.ORDER)
 
 
-def _hermitian(graph: Graph, relative: Ints) -> csr_matrix:
-    """(N, N) D^-1/2 H D^-1/2; parallel edges add up."""
-    h = graph.weight * z4.phase(-relative)
+def _vectors(graph: Graph, unit: Phases, components: Ints) -> Iterator[tuple[Ints, Phases]]:
+    """The members of every component of two or more, ascending, and their leading eigenvector."""
+    hermitian = _hermitian(graph, unit)
+    order = np.argsort(components, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(components[order])) + 1):
+        if len(members) > 1:
+            yield members, _leading_vector(hermitian[members][:, members])
+
+
+def _hermitian(graph: Graph, unit: Phases) -> csr_matrix:
+    """(N, N) D^-1/2 H D^-1/2 of H_ij = w_ij unit_ij; parallel edges add up."""
+    h = graph.weight * unit
     rows, cols = np.concatenate([graph.i, graph.j]), np.concatenate([graph.j, graph.i])
     matrix = coo_matrix((np.concatenate([h, h.conj()]), (rows, cols)), shape=(graph.n, graph.n)).tocsr()
     degree = np.bincount(rows, weights=np.tile(graph.weight, 2), minlength=graph.n)
@@ -86,7 +110,7 @@ def _hermitian(graph: Graph, relative: Ints) -> csr_matrix:
     return csr_matrix(scale @ matrix @ scale)
 
 
-def _leading_vector(matrix: csr_matrix) -> NDArray[np.complex128]:
+def _leading_vector(matrix: csr_matrix) -> Phases:
     n = matrix.shape[0]
     if n <= DENSE_LIMIT:
         return np.asarray(np.linalg.eigh(matrix.toarray())[1][:, -1], dtype=np.complex128)

@@ -104,19 +104,25 @@ def fit(graph: Graph, measured: Displacements, components: Ints, prior: Prior | 
     return Fit(xy, _residuals(graph, measured, xy), kept)
 
 
-def fit_truncated(graph: Graph, measured: Displacements, components: Ints, prior: Prior | None = None) -> Fit:
+def fit_truncated(
+    graph: Graph,
+    measured: Displacements,
+    components: Ints,
+    prior: Prior | None = None,
+    floor: float = TRUNCATION_FLOOR,
+) -> Fit:
     """Truncated least squares: edges with a large residual are dropped, with a threshold that shrinks geometrically.
 
     Huang et al. 2017. The threshold on sqrt(v^T W v) starts at the largest residual and is lowered by the factor
-    TRUNCATION_STEP down to TRUNCATION_FLOOR; an edge may come back. A spanning forest of least residual is always
+    TRUNCATION_STEP down to `floor`; an edge may come back. A spanning forest of least residual is always
     kept, so that no component falls apart. Decisions read residuals rounded to 9 digits: round-off has no vote.
     """
     current = fit(graph, measured, components, prior)
     if len(graph) == 0:
         return current
     threshold = float(np.sqrt(current.residuals.max()))
-    while threshold > TRUNCATION_FLOOR:
-        threshold = max(threshold * TRUNCATION_STEP, TRUNCATION_FLOOR)
+    while threshold > floor:
+        threshold = max(threshold * TRUNCATION_STEP, floor)
         off = np.asarray(np.round(np.sqrt(current.residuals), _DECISION_DIGITS), dtype=np.float64)
         kept = (off <= round(threshold, _DECISION_DIGITS)) | _spanning_forest(graph, off)
         xy = _solve(graph, measured, components, kept, prior, current.xy)
@@ -152,7 +158,9 @@ def _solve(
     n = graph.n
     i, j, w = graph.i[kept], graph.j[kept], measured.weight[kept]
     pull = np.einsum("eab,eb->ea", w, measured.xy[kept])
-    b = np.stack([np.bincount(j, pull[:, a], n) - np.bincount(i, pull[:, a], n) for a in (0, 1)], axis=1)
+    b = np.zeros((n, 2))  # without edges bincount counts in integers
+    for a in (0, 1):
+        b[:, a] += np.bincount(j, pull[:, a], n) - np.bincount(i, pull[:, a], n)
     laplacian = _laplacian(n, i, j, w)
     size = np.bincount(components)
     free = np.ones(len(size), dtype=bool)

@@ -40,8 +40,9 @@ def matrix(angle: float | NDArray[Any]) -> Floats:
 
 
 def act(angle: float | NDArray[Any], xy: NDArray[Any]) -> Floats:
-    """R(angle) xy. Shapes: angle (...,) or (), xy (..., 2) -> (..., 2)."""
-    return np.asarray(np.einsum("...ab,...b->...a", matrix(angle), np.asarray(xy, dtype=np.float64)))
+    """R(angle) xy = cos(angle) xy + sin(angle) R(1) xy. Shapes: angle (...,) or (), xy (..., 2) -> (..., 2), broadcast."""
+    theta, xy = np.asarray(angle, dtype=np.float64)[..., None], np.asarray(xy, dtype=np.float64)
+    return np.asarray(np.cos(theta) * xy + np.sin(theta) * z4.act(1, xy))
 
 
 def of_turns(turns: int) -> float:
@@ -49,9 +50,20 @@ def of_turns(turns: int) -> float:
     return wrap(turns % z4.ORDER * QUARTER)
 
 
-def nearest_turns(angle: NDArray[Any]) -> NDArray[np.int64]:
-    """The quarter turns nearest to angles, 0..3. Shapes: (...,) -> (...,)."""
-    return np.asarray(np.rint(np.asarray(angle) / QUARTER), dtype=np.int64) % z4.ORDER
+@overload
+def nearest_turns(angle: float) -> int: ...
+@overload
+def nearest_turns(angle: NDArray[Any]) -> NDArray[np.int64]: ...
+def nearest_turns(angle: float | NDArray[Any]) -> int | NDArray[np.int64]:
+    """The quarter turns nearest to angles, 0..3."""
+    turns = np.asarray(np.rint(np.asarray(angle, dtype=np.float64) / QUARTER), dtype=np.int64) % z4.ORDER
+    return int(turns) if turns.ndim == 0 else turns
+
+
+def nearest(matrix: NDArray[Any]) -> float:
+    """The angle whose R(angle) is nearest to a 2 x 2 matrix: of a turn with a scale, its turn."""
+    m = np.asarray(matrix, dtype=np.float64)
+    return math.atan2(float((m * z4.matrix(1)).sum()), float((m * z4.matrix(0)).sum()))
 
 
 def phase(angle: NDArray[Any]) -> NDArray[np.complex128]:

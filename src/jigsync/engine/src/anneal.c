@@ -1,19 +1,5 @@
 /* The searches: annealing over all moves, large-neighbourhood search, and the two in turn. */
 
-typedef struct {
-    double deadline;                  /* now_seconds() at which to stop, or a huge number */
-    const volatile int32_t *cancel;   /* non-zero asks to stop; may be NULL */
-    volatile double *progress_energy; /* best energy so far, for whoever watches; may be NULL */
-    volatile int64_t *progress_moves;
-} Control;
-
-/* Tells whoever watches how far it is; non-zero when it is to end. */
-static int stopped(const Control *c, double best, int64_t moves) {
-    if (c->progress_energy) *c->progress_energy = best;
-    if (c->progress_moves) *c->progress_moves = moves;
-    return (c->cancel && *c->cancel) || now_seconds() > c->deadline;
-}
-
 typedef int (*Move)(State *, float);
 static const Move MOVES[] = {move_turn, move_swap, move_guided, move_cycle, move_segment, move_block, move_component, move_whole};
 enum { MOVE_KINDS = 8, MIX = 256 };
@@ -35,7 +21,7 @@ static void propose(State *st, const uint8_t mix[MIX], int64_t count, float t) {
 }
 
 /* Simulated annealing from t0 down to t1, geometrically, over `moves` proposals. Returns 0 when stopped. */
-static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1) {
+static int anneal(State *st, int64_t moves, float t0, float t1) {
     uint8_t mix[MIX];
     if (st->p->n_free < 1) return 1;
     mix_moves(st->p, SHARES, mix);
@@ -45,7 +31,7 @@ static int anneal(State *st, const Control *c, int64_t moves, float t0, float t1
         if (i % 16 == 0) focus(st);
         propose(st, mix, batch, t);
         st->moves += batch;
-        if (i % 8 == 7 && stopped(c, st->best_energy, st->moves)) return 0;
+        if (i % 8 == 7 && stopped(st->control, st->best_energy, st->moves)) return 0;
         if (i % 128 == 127) st->energy = energy_of(st);
     }
     return 1;
@@ -82,7 +68,7 @@ static void kick(State *st) {
 }
 
 /* `rounds` steps of destroy, rebuild and polish, each kept by the Metropolis rule at temperature t. */
-static int search_neighbourhoods(State *st, Lns *w, const Control *c, int rounds, float t) {
+static int search_neighbourhoods(State *st, Lns *w, int rounds, float t) {
     const Problem *p = st->p;
     uint8_t mix[MIX];
     if (p->n_free < 2) return 1;
@@ -115,7 +101,7 @@ static int search_neighbourhoods(State *st, Lns *w, const Control *c, int rounds
             load_codes(st, w->backup);
             st->energy = before;
         }
-        if (i % 4 == 3 && stopped(c, st->best_energy, st->moves)) return 0;
+        if (stopped(st->control, st->best_energy, st->moves)) return 0;
     }
     return 1;
 }

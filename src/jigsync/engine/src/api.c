@@ -1,5 +1,7 @@
 /* What Python calls. Poses are (n) int32: 4 * slot + turns, or -1 for a fragment that stands nowhere. */
 
+#include <stdio.h>
+
 #if defined(_WIN32)
 #define API __declspec(dllexport)
 #else
@@ -26,6 +28,8 @@ typedef struct {
     const int32_t *pins; /* (n) a pose, -1 for free, -2 for excluded; or NULL */
     float floor;
     int32_t n_rel;
+    double seconds; /* time limit of the links, <= 0 for none */
+    _Atomic int32_t *cancel;
 } Input;
 
 typedef struct {
@@ -41,9 +45,9 @@ typedef struct {
     float top, low;  /* of the hottest and the coldest replica, likewise */
     float lns;       /* temperature of large-neighbourhood search, likewise */
     double seconds;  /* time limit, <= 0 for none */
-    const volatile int32_t *cancel;
-    volatile double *progress_energy;
-    volatile int64_t *progress_moves;
+    _Atomic int32_t *cancel;
+    _Atomic double *progress_energy;
+    _Atomic int64_t *progress_moves;
 } Plan;
 
 typedef struct {
@@ -57,7 +61,36 @@ typedef struct {
 /* Hash of the sources this library was built from. */
 API const char *jig_source(void) { return JIG_SOURCE; }
 
+#define AT(type, field) {#field, offsetof(type, field)}
+
+/* Writes "name size field@offset ..." of every struct that Python fills or reads: library.py compares it with its own. */
+API void jig_layout(char *out, int64_t room) {
+    static const struct {
+        const char *name;
+        size_t value;
+    } part[] = {
+        {"Input", 0}, {"size", sizeof(Input)}, AT(Input, n), AT(Input, rows), AT(Input, cols), AT(Input, upright),
+        AT(Input, steps), AT(Input, dense), AT(Input, indptr), AT(Input, indices), AT(Input, values),
+        AT(Input, unary_turns), AT(Input, unary_cells), AT(Input, unary_poses), AT(Input, border), AT(Input, full),
+        AT(Input, relation_of), AT(Input, pins), AT(Input, floor), AT(Input, n_rel), AT(Input, seconds),
+        AT(Input, cancel),
+        {"Plan", 0}, {"size", sizeof(Plan)}, AT(Plan, moves), AT(Plan, tempering), AT(Plan, rounds), AT(Plan, grow),
+        AT(Plan, melt), AT(Plan, beliefs), AT(Plan, replicas), AT(Plan, noise), AT(Plan, hot), AT(Plan, cold),
+        AT(Plan, top), AT(Plan, low), AT(Plan, lns), AT(Plan, seconds), AT(Plan, cancel), AT(Plan, progress_energy),
+        AT(Plan, progress_moves),
+        {"Report", 0}, {"size", sizeof(Report)}, AT(Report, energy), AT(Report, moves), AT(Report, accepted),
+        AT(Report, settled), AT(Report, finished), AT(Report, unsettled),
+    };
+    int64_t at = 0;
+    for (size_t i = 0; i < sizeof part / sizeof *part && at < room; i++)
+        at += snprintf(out + at, (size_t)(room - at), "%s@%zu ", part[i].name, part[i].value);
+}
+
 API void jig_problem_free(Problem *p) { problem_free(p); }
+
+static Control control_until(double seconds, _Atomic int32_t *cancel) {
+    return (Control){seconds > 0 ? now_seconds() + seconds : 1e300, cancel, NULL, NULL};
+}
 
 static int problem_unary(Problem *p, const Input *in) {
     if (in->unary_turns) {
@@ -122,7 +155,8 @@ API Problem *jig_problem_new(const Input *in) {
     }
     for (int slot = 0; slot < p->slots; slot++)
         if (p->pinned_at[p->slot_cell[slot]] < 0) p->free_cells[p->n_free++] = p->slot_cell[slot];
-    if (!problem_unary(p, in) || !problem_links(p, in->indptr, in->indices, in->values)) goto fail;
+    Control c = control_until(in->seconds, in->cancel);
+    if (!problem_unary(p, in) || !problem_links(p, &c, in->indptr, in->indices, in->values)) goto fail;
     return p;
 fail:
     problem_free(p);
@@ -146,8 +180,9 @@ API double jig_energy(const Problem *p, const int32_t *poses) {
 }
 
 static Control control_of(const Plan *plan) {
-    Control c = {plan->seconds > 0 ? now_seconds() + plan->seconds : 1e300, plan->cancel, plan->progress_energy,
-                 plan->progress_moves};
+    Control c = control_until(plan->seconds, plan->cancel);
+    c.progress_energy = plan->progress_energy;
+    c.progress_moves = plan->progress_moves;
     return c;
 }
 
@@ -159,12 +194,13 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
     int ok = st && w;
     if (ok) {
         Control c = control_of(plan);
+        st->control = &c;
         read_poses(st, poses);
         if (plan->grow) ok = grow_often(st, plan->grow, plan->noise);
         fill_holes(st);
         restart_from_here(st);
-        slide_whole(st);
-        report->finished = 1;
+        ok = ok && slide_whole(st);
+        report->finished = !over(&c);
         float work = remaining_work(st);
         if (plan->melt && work >= 1.0f) {
             scramble(st);
@@ -174,16 +210,16 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
         int rounds = plan->moves ? (int)ceilf(work * (float)plan->rounds) : plan->rounds;
         report->unsettled = work >= 1.0f && plan->tempering > 0;
         if (ok && !report->unsettled) {
-            if (moves) report->finished = anneal(st, &c, moves, plan->hot * p->melting, plan->cold * p->melting);
+            if (moves && report->finished) report->finished = anneal(st, moves, plan->hot * p->melting, plan->cold * p->melting);
             return_to_best(st);
-            slide_whole(st);
+            ok = slide_whole(st);
             if (report->finished && rounds)
-                report->finished = search_neighbourhoods(st, w, &c, rounds, plan->lns * p->melting);
+                report->finished = search_neighbourhoods(st, w, rounds, plan->lns * p->melting);
             if (report->finished && plan->beliefs) {
                 Beliefs *x = beliefs_new(p);
                 ok = x != NULL;
                 return_to_best(st);
-                if (ok) report->finished = search_beliefs(st, w, x, &c, plan->beliefs, plan->lns * p->melting);
+                if (ok) report->finished = search_beliefs(st, w, x, plan->beliefs, plan->lns * p->melting);
                 beliefs_free(x);
             }
         }
@@ -219,13 +255,14 @@ API void jig_ladder_best(Ladder *l, int32_t *poses, Report *report) {
 
 /* Draws around poses, laid over `best`; see sample_marginals. Returns the number of draws, -1 when memory ran out. */
 API int64_t jig_marginals(const Problem *p, uint64_t seed, const int32_t *poses, const int32_t *best, float t,
-                          int64_t samples, int64_t moves, double seconds, const volatile int32_t *cancel, int64_t *kept) {
+                          int64_t samples, int64_t moves, double seconds, _Atomic int32_t *cancel, int64_t *kept) {
     State *st = state_new(p, seed);
     if (!st) return -1;
-    Control c = {seconds > 0 ? now_seconds() + seconds : 1e300, cancel, NULL, NULL};
+    Control c = control_until(seconds, cancel);
+    st->control = &c;
     read_poses(st, poses);
     restart_from_here(st);
-    int64_t made = sample_marginals(st, &c, best, t, samples, moves, kept);
+    int64_t made = sample_marginals(st, best, t, samples, moves, kept);
     state_free(st);
     return made;
 }

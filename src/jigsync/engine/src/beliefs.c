@@ -249,8 +249,9 @@ static void beliefs_fix(Beliefs *x) {
 /* Scores must be dense, and every slot have a fragment. */
 static int may_believe(const Problem *p) { return p->dense && !p->full && p->n_usable == p->slots; }
 
-/* Empties all free cells that are not stamped st->mark, and fills them by belief. */
-static void lns_beliefs(State *st, Beliefs *x) {
+/* Empties all free cells that are not stamped st->mark, and fills them by belief. Returns 0 when stopped: then what stands
+ * is no placement. */
+static int lns_beliefs(State *st, Beliefs *x) {
     const Problem *p = st->p;
     int m = 0, was = 0;
     for (int cell = 0; cell < p->ncell; cell++) x->open[cell] = -1;
@@ -266,7 +267,10 @@ static void lns_beliefs(State *st, Beliefs *x) {
         beliefs_build(x, st, m, was);
         int again = 1 + m / 8;
         for (int round = was ? EACH : FIRST; again; again--, round = EACH) {
-            for (; round; round--) beliefs_round(x, p);
+            for (; round; round--) {
+                if (over(st->control)) return 0;
+                beliefs_round(x, p);
+            }
             beliefs_fix(x);
         }
         /* What is fixed stands; the rest is the next, smaller problem. */
@@ -293,6 +297,7 @@ static void lns_beliefs(State *st, Beliefs *x) {
     rebuild_pool(st);
     st->energy = energy_of(st);
     arrive(st);
+    return 1;
 }
 
 enum { POLISH = 40, LEAST_GRAIN = 4, FEWEST = 8 };
@@ -327,25 +332,27 @@ static int keep_grains(State *st, float least) {
 
 /* `steps` times most of the placement is filled anew by belief and polished; what is at most one nat worse is kept.
  * Returns 0 when stopped. */
-static int search_beliefs(State *st, Lns *w, Beliefs *x, const Control *c, int steps, float t) {
+static int search_beliefs(State *st, Lns *w, Beliefs *x, int steps, float t) {
     static const float LEAST[4] = {1.5f, 2.0f, 3.0f, 4.0f};
     const Problem *p = st->p;
     size_t size = (size_t)p->ncell * sizeof(int32_t);
     int going = 1;
     if (!may_believe(p)) return going;
     for (int i = 0; i < steps && going; i++) {
-        if (stopped(c, st->best_energy, st->moves)) return 0;
+        if (stopped(st->control, st->best_energy, st->moves)) return 0;
         int open = keep_grains(st, LEAST[rng_below(&st->rng, 4)]);
         if (open < FEWEST) continue;
         double before = st->energy, best = st->best_energy;
         leave(st);
         memcpy(x->before, st->code, size);
         memcpy(x->best, st->best, size);
-        lns_beliefs(st, x);
-        restart_from_here(st);
-        going = search_neighbourhoods(st, w, c, POLISH, t);
-        return_to_best(st);
-        if (st->energy < before - 1.0) {
+        going = lns_beliefs(st, x);
+        if (going) {
+            restart_from_here(st);
+            going = search_neighbourhoods(st, w, POLISH, t);
+            return_to_best(st);
+        }
+        if (!going || st->energy < before - 1.0) {
             load_codes(st, x->before);
             st->energy = before;
         }

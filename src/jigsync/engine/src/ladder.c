@@ -9,16 +9,7 @@
  * generator of its own, so the answer does not depend on the threads. One long ladder finds more than two of half the
  * length (docs/design/engine.md). */
 
-#include <stdatomic.h>
-#if defined(_WIN32)
-__declspec(dllimport) int __stdcall SwitchToThread(void);
-#define yield_thread() SwitchToThread()
-#else
-#include <sched.h>
-#define yield_thread() sched_yield()
-#endif
-
-enum { MOST_REPLICAS = 16, BATCH = 1024, SPINS = 2000, SETTLING = 5000 };
+enum { MOST_REPLICAS = 16, BATCH = 1024, SETTLING = 5000 };
 
 /* Regions move more often than in annealing, the whole grid never: it was not accepted once in a hundred thousand. */
 static const int LADDER_SHARES[MOVE_KINDS] = {10, 56, 84, 68, 4, 4, 30, 0};
@@ -33,12 +24,13 @@ typedef struct {
     uint8_t mix[MIX];
     int64_t round, rounds, since; /* since: the round of the last better placement */
     double best;
-    atomic_int waiting, phase; /* of the workers at the end of a round */
+    Meeting meeting; /* of the workers at the end of a round */
 } Ladder;
 
 static void ladder_free(Ladder *l) {
     if (!l) return;
     for (int i = 0; i < l->count; i++) state_free(l->at[i]);
+    meeting_free(&l->meeting);
     free(l);
 }
 
@@ -47,6 +39,7 @@ static Ladder *ladder_new(const Problem *p, uint64_t seed, const int32_t *poses,
                           int64_t moves, float t0, float t1) {
     Ladder *l = calloc(1, sizeof(Ladder));
     if (!l) return NULL;
+    meeting_new(&l->meeting);
     l->p = p;
     l->control = control;
     l->going = p->n_free > 1;
@@ -61,6 +54,7 @@ static Ladder *ladder_new(const Problem *p, uint64_t seed, const int32_t *poses,
             return NULL;
         }
         l->at[l->count] = st;
+        st->control = &l->control;
         st->settling = SETTLING;
         l->t[l->count] = t0 * powf(t1 / t0, (float)l->count / (float)(replicas - 1));
         read_poses(st, poses);
@@ -92,17 +86,11 @@ static void ladder_exchange(Ladder *l) {
     }
 }
 
-/* The end of a round: whoever comes last exchanges while the others wait. */
+/* The end of a round: whoever comes last exchanges while the others sleep. */
 static void ladder_meet(Ladder *l, int workers) {
-    int phase = atomic_load(&l->phase);
-    if (atomic_fetch_add(&l->waiting, 1) == workers - 1) {
-        ladder_exchange(l);
-        atomic_store(&l->waiting, 0);
-        atomic_store(&l->phase, phase + 1);
-        return;
-    }
-    for (int spin = 0; atomic_load(&l->phase) == phase; spin++)
-        if (spin > SPINS) yield_thread();
+    if (!meeting_join(&l->meeting, workers)) return;
+    ladder_exchange(l);
+    meeting_end(&l->meeting);
 }
 
 /* One of `workers` threads that climb together; returns when the ladder is done. */

@@ -78,51 +78,74 @@ static void sample_step(State *st, float t) {
 }
 
 typedef struct {
-    int32_t *votes; /* 4 x span x span, all zero between calls */
-    int span;
+    int64_t key;
+    int32_t count;
+} Vote;
+
+typedef struct {
+    Vote *vote; /* a hash of at least 2 n entries, so that memory goes with the fragments whatever the grid */
+    uint64_t mask;
 } Overlay;
 
-/* The vote of fragment f: turns and shift that carry its pose in `best` to the one it has now; -1 if unplaced. */
-static int64_t overlay_key(const Overlay *o, const State *st, const int32_t *best, int f) {
+/* The votes for a key, none at first. */
+static int32_t *overlay_count_of(const Overlay *o, int64_t key) {
+    uint64_t h = (uint64_t)key * 0x9e3779b97f4a7c15ULL;
+    for (h ^= h >> 32;; h++) {
+        Vote *vote = o->vote + (h & o->mask);
+        if (vote->count && vote->key != key) continue;
+        vote->key = key;
+        return &vote->count;
+    }
+}
+
+/* What fragment f votes for: turns and shift that carry its pose in `best` to the one it has now; -1 if unplaced. */
+static int64_t overlay_key(const State *st, const int32_t *best, int f) {
     const Problem *p = st->p;
     if (best[f] < 0 || st->cell_of[f] < 0) return -1;
     int cell = st->cell_of[f], turns = (st->code[cell] - best[f]) & 3, row, col;
     turn_offset(p, turns, (best[f] >> 2) / p->cols, (best[f] >> 2) % p->cols, &row, &col);
-    int d_row = p->cell_row[cell] - row + o->span / 2, d_col = p->cell_col[cell] - col + o->span / 2;
-    return ((int64_t)turns * o->span + d_row) * o->span + d_col;
+    int64_t half = 2 * ((int64_t)p->rows + p->cols), span = 2 * half + 1;
+    return (turns * span + p->cell_row[cell] - row + half) * span + p->cell_col[cell] - col + half;
 }
 
 /* Adds 1 to kept[f] for every fragment that moved with the majority. */
 static void overlay_count(Overlay *o, const State *st, const int32_t *best, int64_t *kept) {
-    int n = st->p->n;
     int64_t winner = -1;
-    for (int f = 0; f < n; f++) {
-        int64_t key = overlay_key(o, st, best, f);
-        if (key >= 0 && (o->votes[key]++, winner < 0 || o->votes[key] > o->votes[winner])) winner = key;
-    }
-    for (int f = 0; f < n; f++) {
-        int64_t key = overlay_key(o, st, best, f);
+    int32_t most = 0;
+    memset(o->vote, 0, (o->mask + 1) * sizeof(Vote));
+    for (int f = 0; f < st->p->n; f++) {
+        int64_t key = overlay_key(st, best, f);
         if (key < 0) continue;
-        kept[f] += key == winner;
-        o->votes[key] = 0;
+        int32_t count = ++*overlay_count_of(o, key);
+        if (count <= most) continue;
+        most = count;
+        winner = key;
     }
+    for (int f = 0; f < st->p->n && winner >= 0; f++) kept[f] += overlay_key(st, best, f) == winner;
 }
 
+enum { SAMPLE_BATCH = 1024 };
+
 /* kept (n): in how many of `samples` draws a fragment keeps slot and turns; moves: proposals between draws. Returns
- * the number of draws made, fewer when stopped, or -1 when memory ran out. */
-static int64_t sample_marginals(State *st, const Control *c, const int32_t *best, float t, int64_t samples,
-                                int64_t moves, int64_t *kept) {
+ * the number of draws made, or -1 when memory ran out. When stopped there are fewer, but always one, after however many
+ * proposals there was time for. */
+static int64_t sample_marginals(State *st, const int32_t *best, float t, int64_t samples, int64_t moves, int64_t *kept) {
     const Problem *p = st->p;
-    int longest = p->rows > p->cols ? p->rows : p->cols;
-    Overlay o = {NULL, 4 * longest + 1};
-    o.votes = zeros(4 * (int64_t)o.span * o.span, sizeof(int32_t));
-    if (!o.votes) return -1;
-    int64_t made = 0;
-    while (made < samples && (made == 0 || !stopped(c, st->best_energy, st->moves))) {
-        for (int64_t i = 0; i < moves && p->n_free; i++) sample_step(st, t);
+    int64_t made = 0, entries = 16;
+    while (entries < 2 * (int64_t)p->n) entries *= 2;
+    Overlay o = {zeros(entries, sizeof(Vote)), (uint64_t)entries - 1};
+    if (!o.vote) return -1;
+    for (int going = 1; made < samples && (going || !made);) {
+        int64_t left = p->n_free ? moves : 0;
+        for (; left > 0 && going; going = !over(st->control)) {
+            int64_t batch = left < SAMPLE_BATCH ? left : SAMPLE_BATCH;
+            for (int64_t i = 0; i < batch; i++) sample_step(st, t);
+            left -= batch;
+        }
+        if (left > 0 && made) break;
         overlay_count(&o, st, best, kept);
         made++;
     }
-    free(o.votes);
+    free(o.vote);
     return made;
 }

@@ -86,8 +86,8 @@ static int problem_geometry(Problem *p, const int32_t *steps) {
     p->ncell = (p->rows + 2) * p->stride;
     p->slot_cell = zeros(p->slots, sizeof(int32_t));
     p->cell_slot = zeros(p->ncell, sizeof(int32_t));
-    p->cell_row = zeros(p->ncell, sizeof(int16_t));
-    p->cell_col = zeros(p->ncell, sizeof(int16_t));
+    p->cell_row = zeros(p->ncell, sizeof(int32_t));
+    p->cell_col = zeros(p->ncell, sizeof(int32_t));
     p->pinned_at = zeros(p->ncell, sizeof(int32_t));
     p->free_cells = zeros(p->slots, sizeof(int32_t));
     p->outside = zeros(p->ncell, 1);
@@ -104,8 +104,8 @@ static int problem_geometry(Problem *p, const int32_t *steps) {
     for (int c = 0; c < p->ncell; c++) {
         p->cell_slot[c] = -1;
         p->pinned_at[c] = -1;
-        p->cell_row[c] = (int16_t)(c / p->stride - 1);
-        p->cell_col[c] = (int16_t)(c % p->stride - 1);
+        p->cell_row[c] = c / p->stride - 1;
+        p->cell_col[c] = c % p->stride - 1;
     }
     for (int slot = 0; slot < p->slots; slot++) {
         int cell = (slot / p->cols + 1) * p->stride + slot % p->cols + 1;

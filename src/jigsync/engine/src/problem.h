@@ -15,7 +15,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TOP = 32, PICKS = 32, LOGS = 4096 };
 
@@ -58,7 +57,7 @@ typedef struct {
 
     int32_t *slot_cell;           /* slot -> padded cell */
     int32_t *cell_slot;           /* padded cell -> slot or -1 */
-    int16_t *cell_row, *cell_col; /* of padded cells, (0, 0) is the first slot */
+    int32_t *cell_row, *cell_col; /* of padded cells, (0, 0) is the first slot */
 
     /* Links, per side: best partners and their matching probability; see links.c. */
     int32_t *top_side; /* (4n) x TOP by falling link, -1 past the end */
@@ -117,12 +116,6 @@ static inline void turn_offset(const Problem *p, int turns, int d_row, int d_col
     int e = turns & 3, s = (turns + 3) & 3;
     *row = d_col * p->d_row[e] + d_row * p->d_row[s];
     *col = d_col * p->d_col[e] + d_row * p->d_col[s];
-}
-
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 #endif

@@ -269,19 +269,65 @@ static int move_whole(State *st, float t) {
     return propose_rigid(st, rectangle(st, 0, 0, p->rows, p->cols), &m, t);
 }
 
-/* Everything moves along one axis by whatever number of steps is best, in a circle. A picture whose first columns found
- * their place beyond the last ones is far from right by single steps, and neither half can move without the other. */
-static void slide_whole(State *st) {
+/* One axis of the grid as a circle of lines, columns or rows, the last one beside the first.
+ * Shapes: (length) each. */
+typedef struct {
+    double *seam;        /* scores between line k and the next one */
+    double *first, *last; /* border scores of line k if it were the first one, the last one */
+    int length, turned;  /* turned: steps that the lines moved since these were summed up */
+} Ring;
+
+static void ring_sum(Ring *r, const State *st, int axis) {
     const Problem *p = st->p;
-    if (p->n_pinned) return;
-    for (int axis = 0; axis < 2; axis++)
-        for (int by = 1; by < (axis ? p->cols : p->rows); by++) {
+    int forward = 0; /* the bearing along the axis */
+    while ((axis ? p->d_col : p->d_row)[forward] != 1) forward++;
+    memset(r->seam, 0, 3 * (size_t)r->length * sizeof(double));
+    for (int slot = 0; slot < p->slots; slot++) {
+        int row = slot / p->cols, col = slot % p->cols, k = axis ? col : row;
+        int next = axis ? slot - col + (col + 1) % p->cols : (row + 1) % p->rows * p->cols + col;
+        int code = st->code[p->slot_cell[slot]], beside = st->code[p->slot_cell[next]];
+        r->seam[k] += score(p, side_facing(code, forward), side_facing(beside, forward + 2));
+        if (!p->border) continue;
+        r->first[k] += p->border[side_facing(code, forward + 2)];
+        r->last[k] += p->border[side_facing(code, forward)];
+    }
+    r->turned = 0;
+}
+
+/* What the seams and the border gain when all lines move by `by`. */
+static double ring_gain(const Ring *r, int by) {
+    int n = r->length, end = (2 * n - 1 - r->turned) % n, begin = (n - r->turned) % n;
+    int cut = (end + n - by) % n, opens = (cut + 1) % n; /* line `cut` becomes the last one, `opens` the first */
+    return r->seam[end] - r->seam[cut] + r->first[opens] - r->first[begin] + r->last[cut] - r->last[end];
+}
+
+/* Everything moves along one axis by whatever number of steps is best, in a circle. A picture whose first columns found
+ * their place beyond the last ones is far from right by single steps, and neither half can move without the other. Only
+ * slides that seams and border do not speak clearly against are summed up in full. Returns 0 when memory ran out. */
+static int slide_whole(State *st) {
+    const Problem *p = st->p;
+    int longest = p->rows > p->cols ? p->rows : p->cols, told = p->unary_cells || p->unary_poses || p->full;
+    if (p->n_pinned) return 1;
+    double *sums = zeros(3 * (int64_t)longest, sizeof(double));
+    if (!sums) return 0;
+    for (int axis = 0; axis < 2; axis++) {
+        int length = axis ? p->cols : p->rows;
+        Ring ring = {sums, sums + length, sums + 2 * length, length, 0};
+        ring_sum(&ring, st, axis);
+        for (int by = 1; by < length && !over(st->control); by++) {
+            if (!told && ring_gain(&ring, by) < -1.0 - 1e-4 * fabs(st->energy)) {
+                rng_next(&st->rng); /* as whatever is refused takes one */
+                continue;
+            }
             for (int slot = 0; slot < p->slots; slot++) {
                 int row = slot / p->cols, col = slot % p->cols;
                 int to = axis ? row * p->cols + (col + by) % p->cols : (row + by) % p->rows * p->cols + col;
                 Change c = {p->slot_cell[to], st->code[p->slot_cell[slot]]};
                 st->change[slot] = c;
             }
-            propose_changes(st, st->change, p->slots, 0.0f);
+            if (propose_changes(st, st->change, p->slots, 0.0f)) ring.turned = (ring.turned + by) % length;
         }
+    }
+    free(sums);
+    return 1;
 }

@@ -29,6 +29,7 @@ static State *state_new(const Problem *p, uint64_t seed) {
     State *st = calloc(1, sizeof(State));
     if (!st) return NULL;
     st->p = p;
+    st->control = &ENDLESS;
     st->code = zeros(p->ncell, sizeof(int32_t));
     st->face = zeros(4 * (int64_t)p->ncell, sizeof(int32_t));
     st->cell_of = zeros(p->n, sizeof(int32_t));
@@ -195,9 +196,18 @@ static int settled(const State *st, int cell) {
     return 1;
 }
 
+/* Marks are counted up; before an int ends they begin anew. */
+static void fresh_marks(State *st) {
+    if (st->mark < 1 << 30) return;
+    memset(st->stamp, 0, (size_t)st->p->ncell * sizeof(int32_t));
+    memset(st->queue, 0, (size_t)st->p->ncell * sizeof(int32_t));
+    st->mark = 0;
+}
+
 /* In large puzzles most fragments stand right early on. Proposals then begin at the others, most of the time. */
 static void focus(State *st) {
     const Problem *p = st->p;
+    fresh_marks(st);
     st->n_active = 0;
     for (int i = 0; i < p->n_free; i++)
         if (!settled(st, p->free_cells[i])) st->active[st->n_active++] = p->free_cells[i];

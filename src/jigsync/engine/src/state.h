@@ -8,6 +8,7 @@ typedef struct {
 
 typedef struct {
     const Problem *p;
+    const Control *control; /* of whatever changes the placement */
     Rng rng;
     int32_t *code;    /* (ncell) 4 * fragment + turns; 4 * n for a hole */
     int32_t *face;    /* (ncell) x 4, the side that faces canvas bearing b */

@@ -1,0 +1,22 @@
+"""Which measurer reads a puzzle when nobody names one.
+
+Fragments that say where their cell is (presentation `cell`), and rectangles that fill their pixels, are read along the
+sides of a grid. All others are read along their outlines, which say nothing of any frame.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from jigsync.values.puzzle import Puzzle
+
+OF_CELLS: Final = "learned"
+OF_OUTLINES: Final = "contours"
+
+
+def measurer_for(puzzle: Puzzle) -> str:
+    """The name of the measurer that fits the fragments; wholly transparent ones have no say."""
+    opaque = all(pixels[..., 3].min() in (0, 255) and np.ptp(pixels[..., 3]) == 0 for pixels in puzzle.fragments.pixels)
+    return OF_CELLS if opaque or puzzle.cell is not None else OF_OUTLINES

@@ -1,0 +1,80 @@
+"""The paper's pipeline without a grid: pair hypotheses -> synchronized poses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.solvers.base import Assignment, Poses, SolveRequest
+from jigsync.sync.graph import Graph, Ints
+from jigsync.sync.pose_graph import PosePrior
+from jigsync.sync.poses import PoseOptions, PoseResult, synchronize_poses
+from jigsync.values.hypotheses import PairHypotheses
+from jigsync.values.pose import Pose
+
+PIN = 1e4
+"""How many times better than the best of the hypotheses a pin is known while poses are fitted; then it holds exactly."""
+
+
+def solve_free(request: SolveRequest, options: PoseOptions | None = None) -> Assignment:
+    """Poses of all fragments that hypotheses or pins hold; of the others nothing is claimed."""
+    chosen = request.belonging
+    found = request.measurements.hypotheses()
+    if len(chosen) < len(request.ids):
+        found = found.select(chosen)
+    index = {request.ids[k]: at for at, k in enumerate(chosen.tolist())}
+    pins = {index[name]: pin for name, pin in request.pins.items()}
+    result = synchronize_poses(found, options, prior=_prior(found, pins), upright=request.upright)
+    component = _placed(result.components, pins)
+    if not np.any(component >= 0):
+        return Assignment.failure(len(request.ids), "No hypothesis of how two fragments lie is likely to be true.")
+    poses = _poses(len(request.ids), chosen, result, component, pins)
+    confidences = np.zeros(len(request.ids))
+    confidences[chosen] = np.where(component >= 0, result.confidences, 0.0)
+    return Assignment.free(poses, confidences, result.energy, reason=_reason(component))
+
+
+def _prior(found: PairHypotheses, pins: dict[int, Pose]) -> PosePrior | None:
+    """Pins as poses that are known PIN times better than any hypothesis."""
+    if not pins:
+        return None
+    angle, xy, information = np.zeros(found.n), np.zeros((found.n, 2)), np.zeros((found.n, 3, 3))
+    best = np.einsum("haa->ha", found.information).max(axis=0, initial=np.finfo(float).tiny)
+    for k, pin in pins.items():
+        angle[k], xy[k] = pin.angle, pin.xy
+        information[k] = PIN * np.diag([best[:2].max(), best[:2].max(), best[2]])
+    return PosePrior(angle, xy, information)
+
+
+def _placed(components: Ints, pins: dict[int, Pose]) -> Ints:
+    """(N,) component, 0 the largest; parts with pins are one, and fragments alone, without a pin, have none: -1."""
+    n = len(components)
+    lead = np.unique(components, return_index=True)[1][components]
+    ends = np.array(sorted(pins), dtype=np.int64)
+    i, j = np.concatenate([lead, ends[:-1]]), np.concatenate([np.arange(n), ends[1:]])
+    apart = i != j
+    whole = Graph(n, np.minimum(i, j)[apart], np.maximum(i, j)[apart], np.ones(int(apart.sum()))).components()
+    alone = (np.bincount(whole)[whole] == 1) & (n > 1)
+    alone[ends] = False
+    placed = np.full(n, -1, np.int64)
+    placed[~alone] = np.unique(whole[~alone], return_inverse=True)[1]
+    return placed
+
+
+def _poses(n: int, chosen: Ints, result: PoseResult, component: Ints, pins: dict[int, Pose]) -> Poses:
+    angle, xy = np.where(component >= 0, result.angle, 0.0), np.where(component[:, None] >= 0, result.xy, 0.0)
+    for k, pin in pins.items():
+        angle[k], xy[k] = pin.angle, pin.xy
+    whole = Poses(np.zeros(n), np.zeros((n, 2)), np.full(n, -1, np.int64))
+    whole.angle[chosen], whole.xy[chosen], whole.component[chosen] = angle, xy, component
+    return whole
+
+
+def _reason(component: Ints) -> str:
+    parts, left = int(component.max()) + 1, int(np.sum(component < 0))
+    reasons = []
+    if parts > 1:
+        reasons.append(f"The fragments fall into {parts} parts, and nothing is claimed of how these lie to each other.")
+    if left:
+        reasons.append(f"Nothing holds {left} of {len(component)} fragments to another one: they are left out.")
+    return " ".join(reasons)
