@@ -7,20 +7,16 @@ Turns are array rotations, never resampled. Unless `paper_order` is set, noise a
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.cutting.masks import Mask
 from jigsync.cutting.options import CutOptions
-from jigsync.cutting.photometry import fade, jpeg_quality, jpeg_round_trip, premultiply, sensor
+from jigsync.cutting.photometry import fade, premultiply
 from jigsync.cutting.streams import Stage, stream
+from jigsync.cutting.turned import digitise_box
 from jigsync.values import z4
 from jigsync.values.puzzle import Pixels
-
-JPEG_UNIT: Final = 16
-"""Side of a JPEG coding unit: boxes on this lattice compress exactly as the whole container would."""
 
 
 def present(
@@ -50,32 +46,8 @@ def present(
     frame = 0 if options.paper_order else applied_turns
     corners = np.array([[mask.top, mask.left], [mask.top + height - 1, mask.left + width - 1]])
     corners = z4.turn_cells(corners, (options.container, options.container), frame)
-    _digitise_box(np.rot90(upright, frame), z4.turn_pixels(faded, frame), corners.min(axis=0), e, camera)
+    digitise_box(np.rot90(upright, frame), z4.turn_pixels(faded, frame), corners.min(axis=0), e, camera)
     return stored
-
-
-def _digitise_box(
-    scan: NDArray[np.uint8],
-    image: NDArray[np.float32],
-    corner: NDArray[np.int64],
-    e: float,
-    camera: np.random.Generator,
-) -> None:
-    """Writes the digitised image into `scan`, a view of the container in the frame of the camera.
-
-    The box is widened to the JPEG lattice; the surroundings are black in the container too.
-    """
-    height, width = image.shape[:2]
-    top, left = corner // JPEG_UNIT * JPEG_UNIT
-    bottom = min(scan.shape[0], -(-(corner[0] + height) // JPEG_UNIT) * JPEG_UNIT)
-    right = min(scan.shape[1], -(-(corner[1] + width) // JPEG_UNIT) * JPEG_UNIT)
-    wide = np.zeros((bottom - top, right - left, 3), dtype=np.uint8)
-    y, x = corner[0] - top, corner[1] - left
-    wide[y : y + height, x : x + width] = sensor(image, e, camera)
-    box = scan[corner[0] : corner[0] + height, corner[1] : corner[1] + width]
-    colour = jpeg_round_trip(wide, jpeg_quality(camera))[y : y + height, x : x + width]
-    # Ringing outside the fragment is cut off: colour times alpha is never above alpha.
-    box[..., :3] = np.minimum(colour, box[..., 3:])
 
 
 def draw_turns(options: CutOptions, seed: int) -> NDArray[np.int64]:

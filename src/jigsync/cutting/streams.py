@@ -21,6 +21,9 @@ class Stage(IntEnum):
     TURNS = 4
     SHUFFLE = 5
     BLOB = 6
+    ANGLE = 7
+    TEAR = 8
+    RIM = 9
 
 
 def stream(seed: int, stage: Stage, slot: int = 0) -> np.random.Generator:
