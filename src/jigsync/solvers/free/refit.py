@@ -1,0 +1,130 @@
+"""Refitting hypotheses by their own contacts: Gauss-Newton over each i_from_j by itself, all at once.
+
+A measured hypothesis is off by some pixels; where the two outlines run along each other says much better how the
+fragments lie, as soon as the gap between outlines that touch is known. Matches hold the pair along its seam, and the
+measurement itself holds it where nothing else does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.solvers.free import motion
+from jigsync.solvers.free.links import Links
+from jigsync.solvers.free.polish import ALONG, APART, FACING
+from jigsync.solvers.free.shapes import Shapes
+from jigsync.values import angles
+from jigsync.values.outlines import Matches
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+WIDEST, SHARPEST = 0.04, 0.012
+"""Robust scale of a contact in the first and in the last round, in units of the median fragment's size."""
+ROUNDS: Final = 8
+HOLD: Final = 0.03
+"""Of the measured information: little, because contacts know the pose better than the matches it came from."""
+LOOSE: Final = (0.01, 0.012)
+"""Least standard deviation of a refitted pose: of the median fragment's size, and radians."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refitted:
+    """Hypotheses after the fit.
+
+    Attributes:
+        links: the poses, and their information.
+        length: (K,) contact, px of outline, counted where the two run within the scatter of the gap.
+        support: (K,) sum of the strengths of the pair's matches that lie together.
+        overlap: (K,) share of the smaller fragment's area that lies inside the other one.
+    """
+
+    links: Links
+    length: Floats
+    support: Floats
+    overlap: Floats
+
+    def keep(self, which: NDArray[np.bool_] | Ints) -> Refitted:
+        """Some of them."""
+        return Refitted(self.links.keep(which), self.length[which], self.support[which], self.overlap[which])
+
+
+def refit(shapes: Shapes, links: Links, matches: Matches, gap: float, slack: float) -> Refitted:
+    """Fits every hypothesis by its contacts at a known gap.
+
+    Args:
+        gap: px between outlines that touch.
+        slack: px that two fragments may lie inside each other.
+    """
+    pose = links.i_from_j.copy()
+    row, s, t, strength = _matches_of(shapes, links, matches)
+    xy, size, step = shapes.outlines.xy, shapes.size, shapes.outlines.step
+    information = links.information
+    length = np.zeros(len(pose))
+    for turn in range(ROUNDS):
+        scale = size * WIDEST * (SHARPEST / WIDEST) ** (turn / (ROUNDS - 1))
+        reach = min(shapes.reach, gap + 3 * scale)
+        found = shapes.contacts(links.i, links.j, pose, reach)
+        facing = found.facing > FACING
+        k, a, b = found.pair[facing], found.s[facing], found.t[facing]
+        residual = found.distance[facing] - gap
+        weight = (scale**2 / (scale**2 + residual**2)) ** 2
+        noise = max(scale / 3, 0.5)
+        # (P - Q) . N in i's frame, where P is a sample of i and Q = i_from_j q moves
+        normal = angles.act(pose[k, 2], shapes.outlines.normal[b])
+        jacobian = np.concatenate(
+            [-normal, -np.einsum("kx,kx->k", motion.swing(pose[k, 2], xy[b]), normal)[:, None]], axis=1
+        )
+        matrix, right = np.zeros((len(pose), 3, 3)), np.zeros((len(pose), 3))
+        _add(matrix, right, k, jacobian, residual, weight * found.facing[facing] / (APART * noise**2))
+        length = np.bincount(k[np.abs(residual) < 2 * scale], minlength=len(pose)) * step
+        off = xy[s] - motion.apply(pose[row], xy[t])
+        tangent = angles.act(pose[row, 2] + angles.QUARTER, shapes.outlines.normal[t])
+        along = np.einsum("kx,kx->k", off, tangent)
+        sigma = ALONG * step
+        close = np.hypot(*off.T) < reach + sigma
+        jacobian = np.concatenate(
+            [-tangent, -np.einsum("kx,kx->k", motion.swing(pose[row, 2], xy[t]), tangent)[:, None]], axis=1
+        )
+        weight = strength * close * (sigma**2 / (sigma**2 + along**2)) ** 2 / (APART * sigma**2)
+        _add(matrix, right, row, jacobian, along, weight)
+        error = motion.difference(pose, links.i_from_j)
+        right -= HOLD * np.einsum("kab,kb->ka", links.information, error)
+        matrix += HOLD * links.information
+        information = matrix
+        move = np.linalg.solve(matrix + 1e-9 * np.eye(3), right[..., None])[..., 0]
+        limit = np.minimum(1.0, 0.1 * size / np.maximum(np.hypot(*move[:, :2].T), 1e-9))
+        pose = pose + move * limit[:, None]
+        pose[:, 2] = angles.wrap(pose[:, 2])
+    support = np.bincount(row, weights=strength * close, minlength=len(pose))
+    overlap = shapes.overlap(links.i, links.j, pose, slack)
+    loose = np.diag([LOOSE[0] * size, LOOSE[0] * size, LOOSE[1]]) ** 2
+    information = np.linalg.inv(np.linalg.inv(information + 1e-9 * np.eye(3)) + loose)
+    return Refitted(Links(links.i, links.j, pose, information), length, support, overlap)
+
+
+def _matches_of(shapes: Shapes, links: Links, matches: Matches) -> tuple[Ints, Ints, Ints, Floats]:
+    """The matches of every hypothesis' pair: rows of the hypotheses, samples of i, samples of j, strengths."""
+    owner, n = shapes.outlines.owner, shapes.outlines.n
+    s, t = np.concatenate([matches.s, matches.t]), np.concatenate([matches.t, matches.s])
+    strength = np.concatenate([matches.strength, matches.strength])
+    key = owner[s] * n + owner[t]
+    order = np.argsort(key, kind="stable")
+    wanted = links.i * n + links.j
+    low, high = np.searchsorted(key[order], wanted), np.searchsorted(key[order], wanted, side="right")
+    row = np.repeat(np.arange(len(wanted)), high - low)
+    at = order[np.arange(len(row)) - np.repeat(np.cumsum(high - low) - (high - low), high - low) + low[row]]
+    return row, s[at], t[at], strength[at]
+
+
+def _add(matrix: Floats, right: Floats, k: Ints, jacobian: Floats, residual: Floats, weight: Floats) -> None:
+    """Adds rows to the normal equations of hypothesis k."""
+    weighted = jacobian * weight[:, None]
+    for a in range(3):
+        right[:, a] -= np.bincount(k, weights=weighted[:, a] * residual, minlength=len(right))
+        for b in range(3):
+            matrix[:, a, b] += np.bincount(k, weights=weighted[:, a] * jacobian[:, b], minlength=len(right))
