@@ -260,7 +260,38 @@ def continuous(
     _run(ctx, task, out, start, as_json)
 
 
-def _run(ctx: typer.Context, task: Task, out: Path, start: list[Path] | None, as_json: bool) -> None:
+@train.command()
+def contours(
+    ctx: typer.Context,
+    images: Images,
+    out: Out,
+    val: Val = None,
+    start: Start = None,
+    steps: Steps = 20_000,
+    samples: Samples = 2,
+    reuse: Reuse = 3.0,
+    rate: Rate = 1e-3,
+    validate_every: ValidateEvery = 1000,
+    save_minutes: SaveMinutes = 4.0,
+    threads: Threads = 1,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """The contour network: which samples of fragments' outlines touched, however fragments lie."""
+    from jigsync.learn import need_torch
+
+    need_torch()
+    from jigsync.learn.contours_task import ContourTask
+    from jigsync.learn.mixture import pictures_of
+
+    task = ContourTask(pictures_of(images), pictures_of(val or images), seed)
+    _run(ctx, task, out, start, as_json, window=64, warm=8)
+
+
+def _run(
+    ctx: typer.Context, task: Task, out: Path, start: list[Path] | None, as_json: bool, **chunks: int
+) -> None:
     """Trains as the command's options LOOP say, with a line of progress on stderr at every log."""
     import json
 
@@ -272,5 +303,5 @@ def _run(ctx: typer.Context, task: Task, out: Path, start: list[Path] | None, as
         minutes = now.left / 60
         typer.echo(f"{now.step}/{now.steps}  {now.rate:.1f} samples/s  {minutes:.0f} min left  {means}", err=True)
 
-    last = run(task, out, LoopOptions(**{name: ctx.params[name] for name in LOOP}), report, start or ())
+    last = run(task, out, LoopOptions(**{name: ctx.params[name] for name in LOOP}, **chunks), report, start or ())
     typer.echo(json.dumps(last) if as_json else f"Trained: {out}")
