@@ -385,6 +385,7 @@ def over_grids(
 
 _REGISTRY: dict[str, str] = {
     "jigsync": "jigsync.solvers.joint:Joint",
+    "free": "jigsync.solvers.free.solver:Free",
     "jigsync-paper": "jigsync.solvers.paper:Paper",
     "exact": "jigsync.solvers.exact:Exact",
     "exhaustive": "jigsync.solvers.exhaustive:Exhaustive",

@@ -33,6 +33,11 @@ class Links(NamedTuple):
         """Some of them."""
         return Links(self.i[which], self.j[which], self.i_from_j[which], self.information[which])
 
+    def hypotheses(self, n: int, log_odds: Floats) -> PairHypotheses:
+        """The same poses as pair hypotheses of n fragments."""
+        pose = self.i_from_j
+        return PairHypotheses(n, self.i, self.j, angles.wrap(pose[:, 2]), pose[:, :2], log_odds, self.information)
+
 
 def composed(ab: Floats, ab_covariance: Floats, bc: Floats, bc_covariance: Floats) -> tuple[Floats, Floats]:
     """a_from_c of a_from_b and b_from_c, and its covariance to first order. Shapes: (K, 3), (K, 3, 3) twice."""
