@@ -10,6 +10,9 @@ For a puzzle of N fragments, N_pairs of them direct neighbours (right and down) 
 
 A fragment that is unplaced or missing in the solution is wrong in every one of them, and so is every pair it is in.
 
+The turns of a fragment are right when it stands at its true angle, within 5 degrees: exactly at the same quarter turn
+where both sides have quarter turns.
+
 Gauges: `model` scores the solution as given, which is what a user gets. `best4` is a diagnostic: the solution is
 turned as a whole within its own grid (cells by z4.turn_cells, turns + g, g = 0..3) and each measure takes its
 best g, puzzle by puzzle. Cells are compared as they are: a solution in a grid of another shape is not shifted.
@@ -23,9 +26,12 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jigsync.score.motion import TURN
 from jigsync.solution import Solution
-from jigsync.values import z4
+from jigsync.values import angles, z4
 from jigsync.values.errors import InputError, OptionError, bad_value
+from jigsync.values.hypotheses import NO_TURNS
+from jigsync.values.pose import Pose
 from jigsync.values.truth import Truth
 
 MEASURES: Final = ("PA", "AA", "SRA", "rotation", "AA+rot", "PA+rot")
@@ -125,15 +131,17 @@ def score(solution: Solution, truth: Truth) -> Scores:
     if n == 0:
         raise InputError("The truth names no fragment: there is nothing to score.")
     cells, true_cells = np.full((1, n, 2), -1), np.empty((1, n, 2), dtype=np.int64)
-    turns, true_turns = np.zeros((1, n), dtype=np.int64), np.empty((1, n), dtype=np.int64)
+    lacking = np.full((1, n), NO_TURNS)
     for k, (name, home) in enumerate(truth.placement.items()):
-        assert home.cell is not None  # Truth sees to it
-        true_cells[0, k], true_turns[0, k] = home.cell, home.turns
+        assert home.cell is not None and home.pose is not None  # Truth sees to it
+        true_cells[0, k] = home.cell
         placed = solution.placement.get(name)
-        if placed is not None and placed.cell is not None:
-            cells[0, k], turns[0, k] = placed.cell, placed.turns
-    shape = solution.grid.shape if solution.grid is not None else (1, 1)
-    by_gauge = score_batch(cells, turns, shape, true_cells, true_turns).by_gauge[:, 0]
+        if placed is not None and placed.cell is not None and placed.pose is not None:
+            cells[0, k], lacking[0, k] = placed.cell, lacking_turns(placed.pose, home.pose)
+    shape = np.array([solution.grid.shape if solution.grid is not None else (1, 1)])
+    by_gauge = np.empty((z4.ORDER, 1, len(MEASURES)))
+    _score_block(cells, lacking, shape, true_cells, out=by_gauge)
+    by_gauge = by_gauge[:, 0]
     return Scores(
         fragments=n,
         placed=int(np.count_nonzero(cells[0, :, 0] >= 0)),
@@ -141,6 +149,15 @@ def score(solution: Solution, truth: Truth) -> Scores:
         best4=Measures(*by_gauge.max(axis=0).tolist()),
         best_turns=_best_turns(by_gauge),
     )
+
+
+def lacking_turns(at: Pose, home: Pose) -> int:
+    """The global turn that brings a fragment to its true angle, within 5 degrees; NO_TURNS where none does."""
+    if at.turns is not None and home.turns is not None:
+        return z4.between(at.turns, home.turns)
+    lacking = angles.wrap(home.angle - at.angle)
+    turns = angles.nearest_turns(lacking)
+    return turns if abs(angles.wrap(lacking - angles.of_turns(turns))) <= TURN else NO_TURNS
 
 
 def _best_turns(by_gauge: NDArray[np.float64]) -> int:
@@ -169,7 +186,7 @@ def score_batch(
     grids = _spread("shapes", _integers("shapes", shapes), (m, 2))
     k = _spread("turns", k, (m, n))
     home = _spread("true_cells", _integers("true_cells", true_cells), (m, n, 2))
-    home_turns = _spread("true_turns", _integers("true_turns", true_turns), (m, n))
+    lacking = (_spread("true_turns", _integers("true_turns", true_turns), (m, n)) - k) % z4.ORDER
     if home.size and home.min() < 0:
         raise bad_value("true_cells", "a batch of solutions", "0 or more: the truth places every fragment", home.min())
     if not ((at[..., 0] < 0) == (at[..., 1] < 0)).all():
@@ -178,19 +195,21 @@ def score_batch(
     step = max(1, _FRAGMENTS_AT_ONCE // n)
     for first in range(0, m, step):
         part = slice(first, first + step)
-        _score_block(at[part], k[part], grids[part], home[part], home_turns[part], out=by_gauge[:, part])
+        _score_block(at[part], lacking[part], grids[part], home[part], out=by_gauge[:, part])
     return BatchScores(by_gauge)
 
 
 def _score_block(
     cells: NDArray[np.int64],
-    turns: NDArray[np.int64],
+    lacking: NDArray[np.int64],
     shapes: NDArray[np.int64],
     true_cells: NDArray[np.int64],
-    true_turns: NDArray[np.int64],
     out: NDArray[np.float64],
 ) -> None:
-    """Fills `out` (4, M, 6) for one block of puzzles; shapes as in score_batch, nothing to broadcast any more."""
+    """Fills `out` (4, M, 6) for one block of puzzles; shapes as in score_batch, nothing to broadcast any more.
+
+    `lacking` (M, N): the global turn 0..3 that would bring each fragment to its true angle, NO_TURNS where none does.
+    """
     n = cells.shape[1]
     placed = cells[..., 0] >= 0
     rows: Any = shapes[:, :1]  # (M, 1) against (M, N): every puzzle is turned within its own grid
@@ -202,7 +221,7 @@ def _score_block(
     pairs = sum(exists.sum(axis=1) for exists, _ in steps)
     for g in range(z4.ORDER):
         at_home = _same(z4.turn_cells(cells, (rows, cols), g), true_cells) & placed
-        upright = ((turns + g - true_turns) % z4.ORDER == 0) & placed
+        upright = (lacking == g) & placed
         kept = np.zeros(len(cells), dtype=np.int64)
         for bearing, (_, step) in zip(bearings, steps, strict=True):
             kept += _same(step, np.array(z4.bearing_offset(z4.turn_bearing(bearing, -g)))).sum(axis=1)
