@@ -11,9 +11,10 @@ from scipy.special import log_softmax
 from sides import cut, stored_turned
 
 import jigsync
-from jigsync import api, data
+from jigsync import data, gauge
 from jigsync.io.images import read_rgb
-from jigsync.measure import anchor, unary, views
+from jigsync.learn.fit import anchor as fitting
+from jigsync.measure import unary, views
 from jigsync.measure.boundary import Boundary
 from jigsync.measure.unary import load_unary, measure_fragments, measure_picture
 from jigsync.values import z4
@@ -115,20 +116,20 @@ def test_the_fit_finds_what_the_evidence_is_worth() -> None:
         log_odds[np.arange(4000), true] += 1.0  # a mean shift of the variance: the log-odds of two Gaussians
         turned = np.stack([np.roll(row, -k) for row, k in zip(log_odds, true, strict=True)])
         parts.append(factor * log_softmax(turned, axis=1))
-    assert anchor.fit(parts[1], parts[0]) == pytest.approx([1.0, 0.25], rel=0.15)
+    assert fitting.fit(parts[1], parts[0]) == pytest.approx([1.0, 0.25], rel=0.15)
 
 
 def test_the_shipped_numbers_belong_to_the_shipped_weights() -> None:
-    assert anchor.shipped().sha256 == unary.weights_sha256()
+    assert gauge.shipped().sha256 == unary.weights_sha256()
 
 
 def test_a_foreign_file_of_numbers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    anchor.shipped.cache_clear()
-    monkeypatch.setattr(anchor, "parse_json", lambda data, name: {"format": "other"} | json.loads("{}"))
+    gauge.shipped.cache_clear()
+    monkeypatch.setattr(gauge, "parse_json", lambda data, name: {"format": "other"} | json.loads("{}"))
     with pytest.raises(FormatError, match="jigsync-anchor/2"):
-        anchor.shipped()
+        gauge.shipped()
     monkeypatch.undo()
-    anchor.shipped.cache_clear()
+    gauge.shipped.cache_clear()
 
 
 def test_an_assembled_picture_is_put_upright() -> None:
@@ -143,7 +144,7 @@ def test_without_the_head_the_gauge_is_undetermined_and_says_so(monkeypatch: pyt
     def missing() -> None:
         raise JigsyncError("onnxruntime cannot be imported.")
 
-    monkeypatch.setattr(api, "load_unary", missing)
+    monkeypatch.setattr(gauge, "load_unary", missing)
     puzzle, _ = cut("clean", (2, 3), 24)
     solution = jigsync.solve(puzzle, measurer=Boundary())
     assert solution

@@ -192,21 +192,21 @@ def test_convention_9_gauge_acts_on_the_left(g: int) -> None:
     placement, grid = turn_placement(sample.PLACEMENT, sample.GRID, g)
     assert grid.shape == ((2, 3) if g % 2 == 0 else (3, 2))
     np.testing.assert_array_equal(sample.paste(placement, grid), np.rot90(sample.picture(), g))
-    before, after = sample.PLACEMENT["f02"].canvas_from_frag, placement["f02"].canvas_from_frag
+    before, after = sample.PLACEMENT["f02"].pose, placement["f02"].pose
     assert before is not None
     assert after is not None
     shift = after.act(np.zeros(2)) - z4.act(g, np.array(before.xy))
     canvas_from_old_canvas = Pose.of_turns(g, (shift[0], shift[1]))
     for name, placed in sample.PLACEMENT.items():
-        assert placed.canvas_from_frag is not None
-        assert canvas_from_old_canvas.compose(placed.canvas_from_frag) == placement[name].canvas_from_frag
+        assert placed.pose is not None
+        assert canvas_from_old_canvas.compose(placed.pose) == placement[name].pose
     pairs = itertools.permutations(sample.PLACEMENT, 2)
     for i, j in pairs:  # no relative measurement sees it
         assert _between(placement, i, j) == _between(sample.PLACEMENT, i, j)
 
 
 def _between(placement: dict, i: str, j: str) -> Pose:
-    return placement[i].canvas_from_frag.between(placement[j].canvas_from_frag)
+    return placement[i].pose.between(placement[j].pose)
 
 
 def test_convention_10_the_sample_has_no_symmetry() -> None:

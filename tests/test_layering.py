@@ -205,3 +205,13 @@ def test_the_test_sees_every_kind_of_import(source: str, loaded: set[str], anywh
 def test_the_test_sees_imports_by_name() -> None:
     nodes = list(ast.walk(ast.parse("import_module('jigsync.values.truth'); A = {'x': 'jigsync.score.cells:Score'}")))
     assert parts_in_strings(nodes) == {"truth", "score"}
+
+
+def test_the_map_of_the_readme_is_in_order() -> None:
+    """What the README says: a folder imports only from folders above it."""
+    readme = (SOURCE.parents[1] / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("| `src/jigsync/` |")[2].partition("\n\n")[0]
+    listed = [name.rstrip("/").removesuffix(".py") for name in re.findall(r"^\| `([\w./]+)` \|", table, re.MULTILINE)]
+    assert set(listed) == set(MAY_IMPORT) - {"__main__", "__init__"}
+    for k, part in enumerate(listed):
+        assert MAY_IMPORT[part] <= set(listed[:k]), part

@@ -21,10 +21,13 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "MissingExtraError",
         "OptionError",
     ),
-    "jigsync.values.placement": ("Gauge", "Placed", "Solution"),
+    "jigsync.values.gauge": ("Gauge",),
+    "jigsync.values.layout": ("Grid",),
+    "jigsync.values.placement": ("Placed",),
     "jigsync.values.pose": ("Pose",),
-    "jigsync.values.puzzle": ("Fragments", "Grid", "Puzzle"),
+    "jigsync.values.puzzle": ("Fragments", "Puzzle"),
     "jigsync.values.truth": ("Truth",),
+    "jigsync.solution": ("Solution",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

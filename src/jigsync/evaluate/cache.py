@@ -146,6 +146,7 @@ class Cache:
         about = {
             **head,
             "format": FORMAT,
+            "solution": head["format"],
             "puzzle": spec.name,
             "outcome": prediction.outcome,
             "seconds": round(prediction.seconds, 4),
@@ -180,7 +181,7 @@ class Cache:
         placed = {Node(row, f"{path}:{k}").key("id").fragment_id(): row for k, row in enumerate(rows, start=2)}
         if len(placed) != len(rows):
             raise FormatError(f"The file '{path}' must have one row a fragment. Some fragment has two.")
-        whole = {**about, "format": "jigsync-solution/1", "fragments": placed}
+        whole = {**about, "format": about.get("solution", "jigsync-solution/1"), "fragments": placed}
         seconds, measured = (head.key(name).number(0.0, 1e12) for name in ("seconds", "measured"))
         solution = parse_solution(Node(whole, os.fspath(path)))
         threads, note = head.key("threads").integer(1, 10**6), head.key("note").text()

@@ -34,10 +34,7 @@ GENERATOR: Final = ("jigsync.cutting.generate", "jigsync.io.images")
 """What makes a puzzle from a picture's bytes."""
 SOLVING: Final = (
     "jigsync.solvers.base",
-    "jigsync.sync.gauge",
-    "jigsync.measure.anchor",
-    "jigsync.measure.unary",
-    "jigsync.render.assemble",
+    "jigsync.gauge",
 )
 """What every solve goes through besides the solver and the measurer; jigsync.api counts as a file."""
 
