@@ -22,7 +22,7 @@ from jigsync.cutting.pieces import Pair, Pieces, contacts
 from jigsync.cutting.streams import Stage, stream
 from jigsync.cutting.tear_options import TearOptions
 from jigsync.cutting.torn import tear
-from jigsync.cutting.turned import Offset, applied_pose, digitised, turn_fragment, turn_quarters
+from jigsync.cutting.turned import Offset, applied_pose, digitised, premultiplied, turn_fragment, turn_quarters
 from jigsync.values import z4
 from jigsync.values.angles import FULL
 from jigsync.values.errors import ImageError, bad_value
@@ -149,13 +149,10 @@ def _fragment(
     alpha, rgb = mask.alpha, canvas[box]
     if options.erosion > 0 or rims:
         alpha, rgb = _worn(rgb, mask, pieces.owner[box], piece, rims, options, seed)
-    rgba = np.empty((height, width, 4), dtype=np.float32)
-    rgba[..., 3] = alpha * np.float32(1 / 255)
+    colour = rgb * np.float32(1 / 255)
     if options.photo > 0:
-        rgba[..., :3] = fade(rgb, alpha, options.photo, options.size, stream(seed, Stage.FADE, piece))
-    else:
-        rgba[..., :3] = rgb * np.float32(1 / 255)
-    rgba[..., :3] *= rgba[..., 3:]
+        colour = fade(rgb, alpha, options.photo, options.size, stream(seed, Stage.FADE, piece))
+    rgba = premultiplied(colour, alpha)
     turned: tuple[NDArray[np.float32], Offset]
     turned = turn_fragment(rgba, applied.angle) if applied.turns is None else turn_quarters(rgba, applied.turns)
     middle = mask.left + width / 2, mask.top + height / 2
