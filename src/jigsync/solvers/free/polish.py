@@ -12,12 +12,14 @@ poses, from what loops of fragments leave over.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from jigsync.engine import outlines as engine
+from jigsync.engine.outlines import Pairs
 from jigsync.solvers.free import motion
 from jigsync.solvers.free.links import Links
 from jigsync.solvers.free.shapes import Shapes
@@ -74,23 +76,18 @@ class _System:
         place = np.where(variable, np.cumsum(variable) - 1, count)
         return cls(place, np.zeros((3 * count + 4, 3 * count + 4)), np.zeros(3 * count + 4))
 
-    def add(self, a: Ints, b: Ints, jacobian: Floats, residual: Floats, weight: Floats) -> None:
-        """Rows of the same (a, b) need not lie together. Shapes: (M,), (M,), (M, 7), (M,), (M,)."""
-        if not len(a):
-            return
-        n = len(self.place)
-        group, inverse = np.unique(a * n + b, return_inverse=True)
-        order = np.argsort(inverse, kind="stable")
-        starts = np.searchsorted(inverse[order], np.arange(len(group)))
-        rows = jacobian[order]
-        weighted = rows * weight[order, None]
-        blocks = np.add.reduceat(weighted[:, :, None] * rows[:, None, :], starts)
-        sums = np.add.reduceat(weighted * residual[order, None], starts)
-        a, b = self.place[group // n], self.place[group % n]
-        last = np.full(len(group), len(self.right) - 1)
-        at = np.stack([3 * a, 3 * a + 1, 3 * a + 2, 3 * b, 3 * b + 1, 3 * b + 2, last], axis=1)
-        np.add.at(self.matrix, (at[:, :, None], at[:, None, :]), blocks)
-        np.add.at(self.right, at, -sums)
+    def add(self, a: Ints, b: Ints, blocks: Floats) -> None:
+        """Adds the blocks of pairs. Shapes: (K,), (K,), (K, 8, 8), upper triangles (`engine.outlines`)."""
+        last = np.full(len(a), len(self.right) - 1)
+        a, b = 3 * self.place[a], 3 * self.place[b]
+        at = np.stack([a, a + 1, a + 2, b, b + 1, b + 2, last], axis=1)
+        upper = np.triu(np.ones((7, 7)))
+        whole = blocks[:, :7, :7] * upper
+        whole += whole.transpose(0, 2, 1) * (1 - np.eye(7))
+        size = len(self.right)
+        cells = at[:, :, None] * size + at[:, None, :]
+        self.matrix += np.bincount(cells.ravel(), weights=whole.ravel(), minlength=size * size).reshape(size, size)
+        self.right -= np.bincount(at.ravel(), weights=blocks[:, :7, 7].ravel(), minlength=size)
 
 
 def polish(
@@ -123,11 +120,8 @@ def polish(
     a, b = np.nonzero(component[:, None] == component)
     some = (a != b) & (component[a] >= 0) & (moving[a] | moving[b])
     a, b = a[some], b[some]
-    owner = shapes.outlines.owner
-    size, step = shapes.size, shapes.outlines.step
-    together = (component[owner[matches.s]] == component[owner[matches.t]]) & (component[owner[matches.s]] >= 0)
-    together &= moving[owner[matches.s]] | moving[owner[matches.t]]
-    match_s, match_t, strength = matches.s[together], matches.t[together], matches.strength[together]
+    size, sigma = shapes.size, ALONG * shapes.outlines.step
+    joined = _Joined.of(shapes, component, moving, matches)
     scatter, system = 0.0, _System.empty(variable)
     for turn in range(rounds):
         scale = size * widest * (sharpest / widest) ** (turn / max(1, rounds - 1))
@@ -135,18 +129,15 @@ def polish(
         reach = min(shapes.reach, max(gap, 0.0) + 3 * scale)
         near = shapes.near(pose, a, b, reach)
         i, j = a[near], b[near]
-        found = shapes.contacts(i, j, motion.between(pose[i], pose[j]), reach)
-        facing = found.facing > FACING
-        found = type(found)(*(part[facing] for part in found))
-        residual = found.distance - gap
-        weight = (scale**2 / (scale**2 + residual**2)) ** 2
-        normal = angles.act(pose[j[found.pair], 2], shapes.outlines.normal[found.t])
-        jacobian = _jacobian(shapes, pose, i[found.pair], j[found.pair], found.s, found.t, normal)
-        jacobian[:, 6] = -1.0
         noise = max(scale / 3, 0.5)
-        system.add(i[found.pair], j[found.pair], jacobian, residual, weight * found.facing / (APART * noise**2))
-        scatter = 1.4826 * float(np.median(np.abs(residual))) if len(residual) else 0.0
-        _add_matches(system, shapes, pose, match_s, match_t, strength, reach + ALONG * step)
+        blocks, count = engine.contacts(
+            shapes.rasters, Pairs(i, j, pose[i], pose[j]), gap, scale, reach, FACING, 1.0 / (APART * noise**2)
+        )
+        if turn == rounds - 1:
+            scatter = float(np.sqrt(blocks[:, 7, 7].sum() / max(blocks[:, 6, 6].sum(), 1e-12)))
+        some = count > 0
+        system.add(i[some], j[some], blocks[some])
+        joined.add_to(system, shapes, pose, reach + sigma, sigma)
         _add_links(system, pose, links)
         if np.isfinite(gap_sigma) and gap_sigma > 0:
             system.matrix[-1, -1] += gap_sigma**-2
@@ -176,32 +167,35 @@ def _anchors(shapes: Shapes, component: Ints, moving: Bools) -> Bools:
     return hold
 
 
-def _jacobian(shapes: Shapes, pose: Floats, a: Ints, b: Ints, s: Ints, t: Ints, direction: Floats) -> Floats:
-    """Of (P - Q) . direction by the two poses; a column for the gap is left 0. Shapes: (M,) ... -> (M, 7)."""
-    out = np.zeros((len(s), 7))
-    out[:, 0:2] = direction
-    out[:, 2] = np.einsum("kx,kx->k", motion.swing(pose[a, 2], shapes.outlines.xy[s]), direction)
-    out[:, 3:5] = -direction
-    out[:, 5] = -np.einsum("kx,kx->k", motion.swing(pose[b, 2], shapes.outlines.xy[t]), direction)
-    return out
+class _Joined(NamedTuple):
+    """Matches inside components, sorted by pairs of fragments. Shapes: a, b (K,); row, s, t, strength (M,)."""
 
+    a: Ints
+    b: Ints
+    row: Ints
+    s: Ints
+    t: Ints
+    strength: Floats
 
-def _add_matches(
-    system: _System, shapes: Shapes, pose: Floats, s: Ints, t: Ints, strength: Floats, reach: float
-) -> None:
-    """Matches whose samples lie together hold them along the seam."""
-    if not len(s):
-        return
-    owner, xy = shapes.outlines.owner, shapes.outlines.xy
-    off = motion.apply(pose[owner[s]], xy[s]) - motion.apply(pose[owner[t]], xy[t])
-    near = np.hypot(*off.T) < reach
-    s, t, off, strength = s[near], t[near], off[near], strength[near]
-    a, b = owner[s], owner[t]
-    tangent = angles.act(pose[b, 2] + angles.QUARTER, shapes.outlines.normal[t])
-    residual = np.einsum("kx,kx->k", off, tangent)
-    sigma = ALONG * shapes.outlines.step
-    weight = strength * (sigma**2 / (sigma**2 + residual**2)) ** 2 / (APART * sigma**2)
-    system.add(a, b, _jacobian(shapes, pose, a, b, s, t, tangent), residual, weight)
+    @classmethod
+    def of(cls, shapes: Shapes, component: Ints, moving: Bools, matches: Matches) -> _Joined:
+        a, b = shapes.owner[matches.s], shapes.owner[matches.t]
+        inside = (component[a] == component[b]) & (component[a] >= 0) & (moving[a] | moving[b])
+        n = len(component)
+        key, row = np.unique(a[inside] * n + b[inside], return_inverse=True)
+        order = np.argsort(row, kind="stable")
+        s, t, strength = (part[inside][order] for part in (matches.s, matches.t, matches.strength))
+        return cls(key // n, key % n, row[order], s, t, strength)
+
+    def add_to(self, system: _System, shapes: Shapes, pose: Floats, reach: float, sigma: float) -> None:
+        """Matches whose samples lie together hold them along the seam."""
+        pairs = Pairs(self.a, self.b, pose[self.a], pose[self.b])
+        blocks = np.zeros((len(pairs), engine.ROW, engine.ROW))
+        unit = 1.0 / (APART * sigma**2)
+        engine.matches(
+            shapes.rasters, pairs, self.row, self.s, self.t, self.strength, reach, sigma, unit, blocks
+        )
+        system.add(self.a, self.b, blocks)
 
 
 def _add_links(system: _System, pose: Floats, links: Links) -> None:
@@ -212,15 +206,13 @@ def _add_links(system: _System, pose: Floats, links: Links) -> None:
     error = motion.difference(motion.between(pose[a], pose[b]), links.i_from_j)
     distance = np.einsum("ka,kab,kb->k", error, links.information, error)
     weight = HOLD * (9.0 / (9.0 + distance)) ** 2
-    jacobian = np.zeros((len(a), 3, 7))
+    rows = np.zeros((len(a), 3, engine.ROW))
     back = angles.matrix(-pose[a, 2])
-    jacobian[:, :2, 0:2], jacobian[:, :2, 3:5] = -back, back
-    jacobian[:, :2, 2] = -motion.swing(-pose[a, 2], pose[b, :2] - pose[a, :2])
-    jacobian[:, 2, 2], jacobian[:, 2, 5] = -1.0, 1.0
-    factor = np.linalg.cholesky(links.information + 1e-12 * np.eye(3)).transpose(0, 2, 1)  # information = L L^T
-    rows = np.einsum("kab,kbc->kac", factor, jacobian).reshape(-1, 7)
-    residual = np.einsum("kab,kb->ka", factor, error).ravel()
-    system.add(np.repeat(a, 3), np.repeat(b, 3), rows, residual, np.repeat(weight, 3))
+    rows[:, :2, 0:2], rows[:, :2, 3:5] = -back, back
+    rows[:, :2, 2] = -motion.swing(-pose[a, 2], pose[b, :2] - pose[a, :2])
+    rows[:, 2, 2], rows[:, 2, 5] = -1.0, 1.0
+    rows[:, :, 7] = error
+    system.add(a, b, weight[:, None, None] * (rows.transpose(0, 2, 1) @ links.information @ rows))
 
 
 def _solve(system: _System, with_gap: bool) -> Floats | None:

@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.engine import outlines as engine
+from jigsync.engine.outlines import Pairs
 from jigsync.solvers.free import motion
 from jigsync.solvers.free.links import Links
 from jigsync.solvers.free.polish import ALONG, APART, FACING
@@ -62,45 +64,32 @@ def refit(shapes: Shapes, links: Links, matches: Matches, gap: float, slack: flo
     """
     pose = links.i_from_j.copy()
     row, s, t, strength = _matches_of(shapes, links, matches)
-    xy, size, step = shapes.outlines.xy, shapes.size, shapes.outlines.step
+    size, sigma = shapes.size, ALONG * shapes.outlines.step
     information = links.information
-    length = np.zeros(len(pose))
+    length = support = np.zeros(len(pose))
+    still = np.zeros_like(pose)
     for turn in range(ROUNDS):
         scale = size * WIDEST * (SHARPEST / WIDEST) ** (turn / (ROUNDS - 1))
         reach = min(shapes.reach, gap + 3 * scale)
-        found = shapes.contacts(links.i, links.j, pose, reach)
-        facing = found.facing > FACING
-        k, a, b = found.pair[facing], found.s[facing], found.t[facing]
-        residual = found.distance[facing] - gap
-        weight = (scale**2 / (scale**2 + residual**2)) ** 2
         noise = max(scale / 3, 0.5)
-        # (P - Q) . N in i's frame, where P is a sample of i and Q = i_from_j q moves
-        normal = angles.act(pose[k, 2], shapes.outlines.normal[b])
-        jacobian = np.concatenate(
-            [-normal, -np.einsum("kx,kx->k", motion.swing(pose[k, 2], xy[b]), normal)[:, None]], axis=1
+        pairs = Pairs(links.i, links.j, still, pose)  # i's frame is the canvas: only i_from_j moves
+        blocks, count = engine.contacts(
+            shapes.rasters, pairs, gap, scale, reach, FACING, 1.0 / (APART * noise**2)
         )
-        matrix, right = np.zeros((len(pose), 3, 3)), np.zeros((len(pose), 3))
-        _add(matrix, right, k, jacobian, residual, weight * found.facing[facing] / (APART * noise**2))
-        length = np.bincount(k[np.abs(residual) < 2 * scale], minlength=len(pose)) * step
-        off = xy[s] - motion.apply(pose[row], xy[t])
-        tangent = angles.act(pose[row, 2] + angles.QUARTER, shapes.outlines.normal[t])
-        along = np.einsum("kx,kx->k", off, tangent)
-        sigma = ALONG * step
-        close = np.hypot(*off.T) < reach + sigma
-        jacobian = np.concatenate(
-            [-tangent, -np.einsum("kx,kx->k", motion.swing(pose[row, 2], xy[t]), tangent)[:, None]], axis=1
+        length = count * shapes.outlines.step
+        unit = 1.0 / (APART * sigma**2)
+        support = engine.matches(
+            shapes.rasters, pairs, row, s, t, strength, reach + sigma, sigma, unit, blocks
         )
-        weight = strength * close * (sigma**2 / (sigma**2 + along**2)) ** 2 / (APART * sigma**2)
-        _add(matrix, right, row, jacobian, along, weight)
+        upper = np.triu(blocks[:, 3:6, 3:6])
+        matrix = upper + np.triu(upper, 1).transpose(0, 2, 1)
         error = motion.difference(pose, links.i_from_j)
-        right -= HOLD * np.einsum("kab,kb->ka", links.information, error)
-        matrix += HOLD * links.information
-        information = matrix
-        move = np.linalg.solve(matrix + 1e-9 * np.eye(3), right[..., None])[..., 0]
+        right = -blocks[:, 3:6, 7] - HOLD * np.einsum("kab,kb->ka", links.information, error)
+        information = matrix + HOLD * links.information
+        move = np.linalg.solve(information + 1e-9 * np.eye(3), right[..., None])[..., 0]
         limit = np.minimum(1.0, 0.1 * size / np.maximum(np.hypot(*move[:, :2].T), 1e-9))
         pose = pose + move * limit[:, None]
         pose[:, 2] = angles.wrap(pose[:, 2])
-    support = np.bincount(row, weights=strength * close, minlength=len(pose))
     overlap = shapes.overlap(links.i, links.j, pose, slack)
     loose = np.diag([LOOSE[0] * size, LOOSE[0] * size, LOOSE[1]]) ** 2
     information = np.linalg.inv(np.linalg.inv(information + 1e-9 * np.eye(3)) + loose)
@@ -109,7 +98,7 @@ def refit(shapes: Shapes, links: Links, matches: Matches, gap: float, slack: flo
 
 def _matches_of(shapes: Shapes, links: Links, matches: Matches) -> tuple[Ints, Ints, Ints, Floats]:
     """The matches of every hypothesis' pair: rows of the hypotheses, samples of i, samples of j, strengths."""
-    owner, n = shapes.outlines.owner, shapes.outlines.n
+    owner, n = shapes.owner, shapes.outlines.n
     s, t = np.concatenate([matches.s, matches.t]), np.concatenate([matches.t, matches.s])
     strength = np.concatenate([matches.strength, matches.strength])
     key = owner[s] * n + owner[t]
@@ -119,12 +108,3 @@ def _matches_of(shapes: Shapes, links: Links, matches: Matches) -> tuple[Ints, I
     row = np.repeat(np.arange(len(wanted)), high - low)
     at = order[np.arange(len(row)) - np.repeat(np.cumsum(high - low) - (high - low), high - low) + low[row]]
     return row, s[at], t[at], strength[at]
-
-
-def _add(matrix: Floats, right: Floats, k: Ints, jacobian: Floats, residual: Floats, weight: Floats) -> None:
-    """Adds rows to the normal equations of hypothesis k."""
-    weighted = jacobian * weight[:, None]
-    for a in range(3):
-        right[:, a] -= np.bincount(k, weights=weighted[:, a] * residual, minlength=len(right))
-        for b in range(3):
-            matrix[:, a, b] += np.bincount(k, weights=weighted[:, a] * jacobian[:, b], minlength=len(right))

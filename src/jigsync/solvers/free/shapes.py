@@ -11,12 +11,14 @@ and its nearest sample, so that a lookup costs the same whatever the outline. Ce
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.engine.outlines import Kept, Pairs, overlap
 from jigsync.solvers.free import motion
 from jigsync.values.outlines import Outlines, samples_of
 
@@ -106,7 +108,32 @@ class Shapes:
             np.concatenate([[0], np.cumsum(inner_count)]),
         )
 
-    @property
+    @cached_property
+    def rasters(self) -> Kept:
+        """The same arrays for the compiled routines."""
+        outlines = self.outlines
+        return Kept(
+            outlines.step,
+            start=outlines.start,
+            xy=outlines.xy,
+            normal=outlines.normal,
+            low=self.low,
+            cell=self.cell,
+            shape=self.shape,
+            first=self.first,
+            depth=self.depth,
+            nearest=self.nearest,
+            inner_at=self.inner_start,
+            inner=self.inner,
+            inner_depth=self.inner_depth,
+        )
+
+    @cached_property
+    def owner(self) -> Ints:
+        """(T,) the fragment of each sample."""
+        return self.outlines.owner
+
+    @cached_property
     def size(self) -> float:
         """Square root of the median area: the unit of every length that is a matter of taste."""
         return float(np.sqrt(np.median(self.area)))
@@ -129,13 +156,8 @@ class Shapes:
         swap = self.area[a] > self.area[b]
         small, large = np.where(swap, b, a), np.where(swap, a, b)
         large_from_small = np.where(swap[:, None], a_from_b, motion.inverse(a_from_b))
-        count = np.diff(self.inner_start)[small]
-        row = np.repeat(np.arange(len(a)), count)
-        point = samples_of(self.inner_start, small)
-        cell = self.cells_of(large[row], motion.apply(large_from_small[row], self.inner[point]))
-        deep = (cell >= 0) & (self.inner_depth[point] < -slack)
-        deep[deep] = self.depth[cell[deep]] < -slack
-        return np.bincount(row[deep], minlength=len(a)) / np.maximum(count, 1)
+        pairs = Pairs(small, large, np.zeros((len(a), 3)), motion.inverse(large_from_small))
+        return overlap(self.rasters, pairs, slack)
 
     def contacts(self, a: Ints, b: Ints, a_from_b: Floats, reach: float) -> Contacts:
         """Where a's samples come within `reach` of b's outline. Shapes: (K,), (K,), (K, 3)."""
