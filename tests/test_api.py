@@ -13,7 +13,7 @@ from PIL import Image
 from sides import cut
 
 import jigsync
-from jigsync import Grid, Puzzle, Solution, Truth, api, data
+from jigsync import Grid, Puzzle, Solution, Truth, data, gauge
 from jigsync.api import as_grid
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.measure.boundary import Boundary
@@ -108,7 +108,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise JigsyncError("it is not here.")
 
-    monkeypatch.setattr(api, "load_unary", missing)
+    monkeypatch.setattr(gauge, "load_unary", missing)
 
 
 @pytest.mark.usefixtures("blind")
@@ -352,6 +352,7 @@ def test_misuse_is_refused_in_one_sentence() -> None:
         ({"grid": 0}, "'rows' of a grid must be an integer of at least 1. Got 0"),
         ({"pins": {first: (0, 1)}}, r"'pins' of a solve must be id -> \(row, col, turns\)"),
         ({"pins": {first: "0,1,2"}}, r"'pins' of a solve must be id -> \(row, col, turns\)"),
+        ({"pins": {first: (0, 0, 4)}}, "'turns' of the pin of fragment .* must be 0, 1, 2 or 3. Got 4"),
         ({"pins": {"zz": (0, 1, 2)}}, "pinned fragment 'zz' is not in the puzzle"),
         ({"pins": {first: (7, 7, 0)}}, "No grid holds all the pinned cells"),
         ({"exclude": ["zz"]}, "excluded fragment 'zz' is not in the puzzle"),

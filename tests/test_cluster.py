@@ -273,7 +273,7 @@ from pathlib import Path
 
 import cluster_work
 from jigsync.cli import main
-from jigsync.corpus import corpus
+from jigsync.corpus import sweep as corpus
 
 def with_a_death(work, units, workers):
     return cluster_work.Spoiled(workers, cluster_work.die_while_writing, Path(sys.argv[1])).run(work, units)

@@ -216,7 +216,7 @@ def test_work_is_spread_over_processes(tmp_path: Path) -> None:
 KILLED = """
 import multiprocessing, os, signal, sys
 from jigsync.cli import main
-from jigsync.corpus import corpus
+from jigsync.corpus import sweep as corpus
 
 corpus.PER_SHARD = 5
 run_units = corpus.run_units

@@ -115,7 +115,7 @@ def test_solution_file_is_exactly_as_documented(tmp_path: Path) -> None:
     assert list(value) == ["format", "status", "reason", "grid", "gauge", "fragments", "solver", "seconds"]
     assert value["format"] == "jigsync-solution/1"
     assert value["gauge"] == {"turns": 3, "confidence": 0.5, "probabilities": [0.5, 0.25, 0.125, 0.125]}
-    assert value["fragments"]["f30"] == {"row": None, "col": None, "turns": 2, "confidence": None}
+    assert value["fragments"]["f30"] == {"row": None, "col": None, "turns": 0, "confidence": None}
     assert load_solution(tmp_path / "s.json") == a_solution()
 
 
@@ -221,7 +221,7 @@ PUZZLE_DEFECTS = [
 ]
 
 TRUTH_DEFECTS = [
-    (put("format", None), "The 'format' of 'p' must be 'jigsync-truth/1'. Got None instead."),
+    (put("format", None), "The 'format' of 'p' must be 'jigsync-truth/2' or 'jigsync-truth/1'. Got None instead."),
     (put("grid", [2]), "The 'grid' of 'p' must be a list of 2. Got [2] instead."),
     (put("grid", [2, 0]), "The 'grid[1]' of 'p' must be an integer in 1..99999. Got 0 instead."),
     (put("grid", 6), "The 'grid' of 'p' must be a list of 2"),
@@ -241,7 +241,7 @@ TRUTH_DEFECTS = [
 ]
 
 SOLUTION_DEFECTS = [
-    (put("format", 1), "The 'format' of 'p' must be 'jigsync-solution/1'. Got 1 instead."),
+    (put("format", 1), "The 'format' of 'p' must be 'jigsync-solution/2' or 'jigsync-solution/1'. Got 1 instead."),
     (put("status", "good"), "The 'status' of 'p' must be 'ok', 'partial' or 'failed'. Got 'good' instead."),
     (put("status", []), "The 'status' of 'p' must be 'ok'"),
     (put("reason", None), "The 'reason' of 'p' must be a string"),

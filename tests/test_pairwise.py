@@ -15,6 +15,7 @@ from jigsync.measure.pairwise import Mixing, PairwiseMeasurer
 from jigsync.measure.weights import weights_path
 from jigsync.values import vocabulary as v
 from jigsync.values.errors import InputError
+from jigsync.values.pairs import Relations
 
 WORN = ("severe", (3, 4), 64)
 
@@ -41,9 +42,9 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_boundary_and_model_make_one_distribution() -> None:
     puzzle, _ = cut(*WORN)
     found, boundary = PairwiseMeasurer().measure(puzzle), Learned().measure(puzzle)
-    assert found.log_p is not None
+    assert isinstance(found.pairs, Relations)
     apart = ~np.eye(len(puzzle), dtype=bool)
-    p = np.exp(found.log_p[apart].astype(np.float64))
+    p = np.exp(found.pairs.dense[apart].astype(np.float64))
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
     i, j = np.nonzero(apart)
     unit = np.exp(boundary.symmetric(i, j)[:, v.IS_UNIT].astype(np.float64))
@@ -63,7 +64,7 @@ def test_boundary_and_model_make_one_distribution() -> None:
 def test_large_puzzles_are_measured_by_their_boundaries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairwise, "DENSE_LIMIT", 11)
     found = PairwiseMeasurer().measure(cut(*WORN)[0])
-    assert found.log_p is None
+    assert not isinstance(found.pairs, Relations)
     assert "takes 2 to 11 fragments" in found.note
 
 
@@ -73,7 +74,7 @@ def test_without_a_model_the_answer_says_so(monkeypatch: pytest.MonkeyPatch, tmp
 
     monkeypatch.setattr(pairwise, "load_pairwise", broken)
     found = PairwiseMeasurer("comparator").measure(cut(*WORN)[0])
-    assert found.log_p is None
+    assert not isinstance(found.pairs, Relations)
     assert found.note == "The measurer 'comparator' is not used: The weights are gone."
     with pytest.raises(InputError, match="gone"):
         PairwiseMeasurer("pairwise", tmp_path / "mine.onnx").measure(cut(*WORN)[0])

@@ -240,7 +240,7 @@ KILLED = """
 import os, signal, sys
 from jigsync.cli import main
 from jigsync.io.remote import Remote
-from jigsync.corpus import corpus
+from jigsync.corpus import sweep as corpus
 
 corpus.PER_SHARD = 3
 write = Remote.write

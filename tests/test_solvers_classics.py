@@ -94,7 +94,7 @@ def test_pins_fix_the_gauge(name: str) -> None:
         pin = Pose.of_cell(int(row), int(col), int(puzzle.turns[i] + gauge) % 4)
         answer = check(puzzle, base.get(name).solve(puzzle.request(pins={puzzle.ids[i]: pin})))
         assert answer.grid == grid
-        assert (answer.slots[i], answer.turns[i]) == (grid.slot(pin.row, pin.col), pin.turns)
+        assert (answer.slots[i], answer.turns[i]) == (grid.slot(int(row), int(col)), pin.turns)
         assert puzzle.solved_by(answer, turned=True)
 
 

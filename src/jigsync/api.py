@@ -169,7 +169,8 @@ def candidates(
             it is not among them as it stands.
     """
     if solution.grid is None:
-        raise OptionError("There is no cell to ask about: the solution has no grid.")
+        why = "has no grid" if solution else "failed"
+        raise OptionError(f"There is no cell to ask about: the solution {why}.")
     known = _checked(puzzle, _meter(measurer).measure(puzzle) if measurements is None else measurements)
     return candidates_for(known, solution.grid, solution.placement, (row, col), limit)
 
@@ -208,11 +209,10 @@ def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver:
     """Fixes the gauge by evidence and names every fragment's place; `start` is when the solve began."""
     placement, pitch = answer.placed(puzzle)
     draft = Solution(answer.status, answer.reason, answer.layout, placement, pitch=pitch, puzzle=puzzle)
-    remark = ""
-    if isinstance(answer.layout, Grid):
-        grid = answer.layout
-        possible = [request.grid is None or grid.turned(g) == request.grid for g in range(z4.ORDER)]
-        draft, remark = fix_gauge(puzzle, draft, request.measurements.unary_turns, possible, request.gauge_fixed)
+    asked = request.grid
+    turns = range(z4.ORDER)
+    possible = [asked is None or (draft.grid is not None and draft.grid.turned(g) == asked) for g in turns]
+    draft, remark = fix_gauge(puzzle, draft, request.measurements.unary_turns, possible, request.gauge_fixed)
     reason = " ".join(part for part in (answer.reason, request.measurements.note, remark) if part)
     seconds = time.perf_counter() - start
     return replace(draft, reason=reason, solver=solver, seconds=seconds, energy=answer.energy)

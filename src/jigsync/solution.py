@@ -61,7 +61,7 @@ class Solution:
     def failure(cls, puzzle: Puzzle, solver: str, reason: str, seconds: float = 0.0) -> Solution:
         """Nothing could be placed, and why."""
         placement = {name: Placed.nowhere(0.0) for name in puzzle.ids}
-        return cls("failed", reason, FREE, placement, solver=solver, seconds=seconds, puzzle=puzzle)
+        return cls("failed", reason, FREE, placement, Gauge(turns=None), solver, seconds, puzzle=puzzle)
 
     def turned(self, turns: int) -> Solution:
         """The same assembly after a further global turn: how a person flips through the four gauges."""

@@ -100,10 +100,16 @@ def parse_pose(node: Node, layout: Layout) -> Placed:
     return Placed(pose, cell)
 
 
-def parse_cell(node: Node, grid: Grid | None) -> Placed:
-    """A fragment's place in format 1."""
+def parse_cell(node: Node, grid: Grid | None, *, required: bool = False) -> Placed:
+    """A fragment's place in format 1; `required`: it must have one."""
     turns = node.key("turns").integer(0, z4.ORDER - 1)
-    cell = _cell(node, grid)
+    if required and grid is not None:
+        cell: tuple[int, int] | None = (
+            node.key("row").integer(0, grid.rows - 1),
+            node.key("col").integer(0, grid.cols - 1),
+        )
+    else:
+        cell = _cell(node, grid)
     return Placed.nowhere() if cell is None else Placed.at(*cell, turns)
 
 

@@ -69,14 +69,15 @@ def parse_truth(root: Node) -> Truth:
     """The truth of a parsed truth.json, of either format."""
     layout: Layout
     pitch: Pitch | None = None
-    if root.one_of_formats(FORMAT, OLD_FORMAT) == OLD_FORMAT:
+    old = root.one_of_formats(FORMAT, OLD_FORMAT) == OLD_FORMAT
+    if old:
         grid = layout = root.key("grid").grid()
-        placement = {name: parse_cell(node, grid) for name, node in fragments(root).items()}
+        placement = {name: parse_cell(node, grid, required=True) for name, node in fragments(root).items()}
     else:
         layout = parse_layout(root)
         placement = {name: placed for name, (placed, _) in parse_all(root, layout).items()}
         pitch = parse_pitch(root, layout, placement)
-    sha = root.key("source_sha256") if root.has("source_sha256") else Node("", root.file)
+    sha = root.key("source_sha256") if old or root.has("source_sha256") else Node("", root.file)
     if not re.fullmatch(r"([0-9a-f]{64})?", sha.text()):
         raise sha.refuse("a sha256 in 64 hex digits, or empty")
     options, flags = (root.key(key).object() if root.has(key) else {} for key in ("options", "flags"))

@@ -87,7 +87,12 @@ def measure_fragments(puzzle: Puzzle, cell: float, model: UnaryModel) -> tuple[N
 
 
 def measure_picture(picture: Pixels, model: UnaryModel, fragments: int) -> NDArray[np.float64]:
-    """Log-probabilities of the global turn that makes a picture of so many fragments upright.
+    """Log-probabilities of the global turn that makes a picture of so many fragments upright. Shapes: -> (4,)."""
+    return np.asarray(log_softmax(upright_scores(picture, model, fragments)))
+
+
+def upright_scores(picture: Pixels, model: UnaryModel, fragments: int) -> NDArray[np.float64]:
+    """How upright a picture of so many fragments looks after each further quarter turn; log-odds up to a constant.
 
     Of more than FEW fragments the mirror image is asked, too: it is upright when the picture is, and the view_k of the
     one is the mirrored view_-k of the other. Shapes: (H, W, 4), colour times alpha -> (4,).
@@ -96,4 +101,4 @@ def measure_picture(picture: Pixels, model: UnaryModel, fragments: int) -> NDArr
     if fragments > FEW:
         other = model.score(picture_views(np.ascontiguousarray(picture[:, ::-1])))[0]
         z = (z + other[[z4.inverse(k) for k in range(z4.ORDER)]]) / 2
-    return np.asarray(log_softmax(z))
+    return z

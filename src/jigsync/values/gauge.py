@@ -85,9 +85,9 @@ def votes(turns: Ints, unary_turns: NDArray[np.floating] | None) -> Floats:
     return np.array([log_p[rows, (turns + g) % z4.ORDER].sum() for g in range(z4.ORDER)])
 
 
-def probabilities(log_odds: Floats, possible: Sequence[bool] = (True,) * z4.ORDER) -> Floats:
-    """(K,) probability of each global turn; `possible` says which there are at all, at least one."""
-    total = np.where(possible, log_odds, -np.inf)
+def probabilities(log_odds: Floats, possible: Sequence[bool] | None = None) -> Floats:
+    """(K,) probability of each global turn; `possible` says which there are at all, at least one; None: all."""
+    total = log_odds if possible is None else np.where(possible, log_odds, -np.inf)
     p = np.exp(total - total.max())
     return np.asarray(p / p.sum())
 
