@@ -22,7 +22,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from jigsync.measure.outline_features import CHANNELS
+from jigsync.measure.outline_features import CHANNELS, DISTANCES
 
 NO_MATE, IGNORED = -1, -2
 """In place of a mate: there is none; there may be one, and nobody says which."""
@@ -36,7 +36,7 @@ class ContourOptions:
 
     Attributes:
         width: channels.
-        dilations: of the blocks, in samples.
+        dilations: of the blocks, in samples; each of DISTANCES.
         code: length of f and of g.
         anchors: samples of a puzzle whose loss is taken in a step, at most.
     """
@@ -45,12 +45,6 @@ class ContourOptions:
     dilations: tuple[int, ...] = (1, 2, 4, 8, 16, 4, 1)
     code: int = 32
     anchors: int = 1024
-
-    @property
-    def distances(self) -> tuple[int, ...]:
-        """The neighbours that are looked up: -d and d of every dilation, ascending."""
-        each = sorted(set(self.dilations))
-        return tuple(-d for d in reversed(each)) + tuple(each)
 
 
 class _Along(torch.autograd.Function):
@@ -89,17 +83,17 @@ class _Block(nn.Module):
 
 
 class ContourEncoder(nn.Module):
-    """Features (T, CHANNELS) and neighbours (T, 2 K) int64 -> f, g (T, E), none (T,).
+    """Features (T, CHANNELS) and neighbours (T, len(DISTANCES)) int64 -> f, g (T, E), none (T,).
 
     f and g are scaled so that S(s, t) = f_s . g_t + g_s . f_t.
     """
 
     def __init__(self, options: ContourOptions) -> None:
         super().__init__()
-        width, distances = options.width, options.distances
+        width = options.width
         self.stem = nn.Linear(CHANNELS, width)
         self.blocks = nn.ModuleList(
-            _Block(width, distances.index(-d), distances.index(d)) for d in options.dilations
+            _Block(width, DISTANCES.index(-d), DISTANCES.index(d)) for d in options.dilations
         )
         self.f = nn.Linear(width, options.code)
         self.g = nn.Linear(width, options.code)
@@ -129,7 +123,7 @@ class Batch:
 
     Attributes:
         features: (T, CHANNELS) float32.
-        near: (T, 2 K) int64.
+        near: (T, len(DISTANCES)) int64.
         owner: (T,) int64, the fragment of each sample, numbered through all puzzles.
         mate: (T,) int64, the sample across the seam, NO_MATE or IGNORED.
         sides: (T, 2) int64, the samples before and after on the same outline.

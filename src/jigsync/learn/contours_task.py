@@ -17,7 +17,7 @@ from jigsync.learn.contours import IGNORED, Batch, ContourNetwork, ContourOption
 from jigsync.learn.contours_data import ContourData, augmented, sample_of
 from jigsync.learn.contours_mixture import MIXTURE, Kind, draw_puzzle
 from jigsync.learn.mixture import Pictures
-from jigsync.measure.outline_features import neighbours
+from jigsync.measure.outline_features import DISTANCES, neighbours
 
 VALIDATION: Final = 3
 """Puzzles of each kind."""
@@ -106,7 +106,7 @@ def batch_of(samples: Sequence[Sample], options: ContourOptions, rng: np.random.
     start = np.concatenate(starts)
     return Batch(
         torch.from_numpy(np.concatenate([sample["features"] for sample in samples]).astype(np.float32)),
-        torch.from_numpy(neighbours(start, options.distances)),
+        torch.from_numpy(neighbours(start, DISTANCES)),
         torch.from_numpy(np.repeat(np.arange(len(start) - 1), np.diff(start))),
         torch.from_numpy(np.concatenate(mates)),
         torch.from_numpy(neighbours(start, (-1, 1))),

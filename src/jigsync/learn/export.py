@@ -34,6 +34,7 @@ KINDS: Final[Mapping[str, str]] = {
     "likeness": "jigsync.learn.likeness_export",
     "reach": "jigsync.learn.reach_export",
     "continuous": "jigsync.learn.continuous_export",
+    "contours": "jigsync.learn.contours_export",
 }
 """Model -> the module whose `deployed(config, weights)` says what of it is exported, and whose `answers(data, golden)`,
 if it has one, asks a file; a format is "jigsync-MODEL/VERSION"."""

@@ -21,7 +21,7 @@ from jigsync.values.outlines import Ints, Matches, Outlines
 
 Floats32 = NDArray[np.float32]
 
-MEMORY: Final = 48 << 20
+MEMORY: Final = 16 << 20
 """Bytes of a block of the matrix."""
 MOST: Final = 12
 """Mates of a sample that are kept."""
@@ -52,8 +52,8 @@ class _Kept:
     log_all: Floats32
 
 
-def match(codes: SampleCodes, outlines: Outlines) -> Matches:
-    """The matches of a puzzle, each pair of samples once, s < t."""
+def match(codes: SampleCodes, outlines: Outlines) -> tuple[Matches, Floats32]:
+    """The matches of a puzzle, each pair of samples once, s < t; and log of what p(t | s) is divided by, (T,)."""
     total = len(codes.none)
     here = np.concatenate([codes.f, codes.g], axis=1)
     there = np.ascontiguousarray(np.concatenate([codes.g, codes.f], axis=1).T)
@@ -63,12 +63,13 @@ def match(codes: SampleCodes, outlines: Outlines) -> Matches:
     kept = side_by_side([partial(_block, here, there, codes.none, owner, outlines.start, part) for part in blocks])
     s, t = (np.concatenate([getattr(part, name) for part in kept]) for name in ("s", "t"))
     score = np.concatenate([part.score for part in kept]).astype(np.float64)
-    log_all = np.concatenate([part.log_all for part in kept]).astype(np.float64)
+    log_all = np.concatenate([part.log_all for part in kept])
     strength = np.exp(score - (log_all[s] + log_all[t]) / 2)
     key = np.minimum(s, t) * total + np.maximum(s, t)
     strong = strength > LEAST_STRENGTH
     key, first = np.unique(key[strong], return_index=True)
-    return Matches(key // max(total, 1), key % max(total, 1), np.minimum(strength[strong][first], 1.0))
+    found = Matches(key // max(total, 1), key % max(total, 1), np.minimum(strength[strong][first], 1.0))
+    return found, log_all
 
 
 def _block(

@@ -19,13 +19,15 @@ from jigsync.values.outlines import Floats, Ints, Outlines
 from jigsync.values.puzzle import Puzzle
 
 VERSION: Final = "1"
-"""Of the features; a file of weights says which it takes."""
+"""Of the features and DISTANCES; a file of weights says which it takes."""
 DEPTHS: Final = (0.8, 2.5, 4.5, 7.0, 10.0, 14.0, 19.0)
 TURNS: Final = (1, 2, 4, 8)
 CHORDS: Final = (6, 12)
 USUAL: Final = (0.15, 0.25, 0.4, 0.6, 1.5, 4.0)
 """Of the turns, in radians, and of the heights, in steps."""
 CHANNELS: Final = 4 * len(DEPTHS) + len(TURNS) + len(CHORDS)
+DISTANCES: Final = (-16, -8, -4, -2, -1, 1, 2, 4, 8, 16)
+"""Neighbours along the outline, in samples, that the network may look up."""
 COLOUR: Final = tuple(4 * depth + channel for depth in range(len(DEPTHS)) for channel in range(3))
 """The channels that hold colours."""
 LEAST_SPREAD: Final = 6.0

@@ -21,6 +21,7 @@ _REGISTRY: Final[dict[str, tuple[str, str]]] = {
     "silhouette": ("jigsync.measure.boundary:Boundary", "fit of the two contours, no colour"),
     "content": ("jigsync.measure.content:Content", "frozen features of whole fragments; needs the extra 'content'"),
     "content-band": ("jigsync.measure.content:Content", "frozen features of the band along the contour; likewise"),
+    "contours": ("jigsync.measure.contours:Contours", "outlines of any shape at any angle, by a trained network: poses, no grid"),
     "seam+content": ("jigsync.measure.content:Content", "seam and content-band together; likewise"),
 }
 """name -> ("module:attribute", one line); the attribute is called with the name."""

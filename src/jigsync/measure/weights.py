@@ -68,7 +68,7 @@ class Session:
     def __init__(self, session: Any, name: str) -> None:
         self._session, self._name = session, name
 
-    def run(self, wanted: Mapping[str, tuple[int | None, ...]], feed: Mapping[str, Floats]) -> list[Floats]:
+    def run(self, wanted: Mapping[str, tuple[int | None, ...]], feed: Mapping[str, NDArray[Any]]) -> list[Floats]:
         """The named outputs; FormatError unless they are finite numbers of these shapes, None being any length."""
         try:
             answers: list[Floats] = self._session.run(list(wanted), dict(feed))

@@ -61,3 +61,14 @@ def phase(angle: NDArray[Any]) -> NDArray[np.complex128]:
     Convention: z_i = phase(theta_i) and H_ij = w_ij phase(-theta_ij) with theta_ij = theta_j - theta_i.
     """
     return np.asarray(np.exp(1j * np.asarray(angle, dtype=np.float64)))
+
+
+def plane(xy: NDArray[Any]) -> NDArray[np.complex128]:
+    """Vectors as numbers x - i y, which R(theta) multiplies by phase(theta). Shapes: (..., 2) -> (...)."""
+    xy = np.asarray(xy, dtype=np.float64)
+    return np.asarray(xy[..., 0] - 1j * xy[..., 1])
+
+
+def vectors(z: NDArray[Any]) -> Floats:
+    """The inverse of `plane`. Shapes: (...) -> (..., 2)."""
+    return np.stack([np.real(z), -np.imag(z)], axis=-1)

@@ -1,0 +1,174 @@
+"""The measurer `contours`: outlines of any shape at any angle, matched by a trained network.
+
+    outlines -> features -> codes (the network) -> matches -> gap -> poses of pairs -> evidence -> log-odds
+
+The ONNX file (learn/contours.py has the mathematics) takes `features` (T, CHANNELS) and `near` (T, len(DISTANCES)), the
+neighbours of every sample on its own outline, and gives `f` and `g` (T, E) and `none` (T,). Its card has `odds`: the
+weights of `contour_evidence.FEATURES` in the log-odds of a hypothesis, fitted on held-out puzzles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.io.schema import Node
+from jigsync.measure.contour_evidence import FEATURES, Contacts, Depths, contacts, described, information
+from jigsync.measure.contour_gap import estimate_gap
+from jigsync.measure.contour_matches import SampleCodes, match
+from jigsync.measure.contour_poses import PairPoses, paired, propose
+from jigsync.measure.outline import REFERENCE, STEP, Scan, read_outlines
+from jigsync.measure.outline_features import DISTANCES, VERSION, features, neighbours
+from jigsync.measure.parts import side_by_side, spans
+from jigsync.measure.weights import open_session, read_card, read_weights, weights_path
+from jigsync.measure.weights import weights_sha256 as shipped_sha256
+from jigsync.values import angles
+from jigsync.values.errors import FormatError
+from jigsync.values.hypotheses import PairHypotheses
+from jigsync.values.hypothesised import Hypothesised
+from jigsync.values.measurements import Measurements
+from jigsync.values.outlines import Floats, Matches, Outlines
+from jigsync.values.puzzle import Puzzle
+
+FORMAT: Final = "jigsync-contours/1"
+SHIPPED: Final = "contours.onnx"
+OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"f": (None,), "g": (None,), "none": ()}
+FRAGMENTS_AT_ONCE: Final = 30
+ODDS: Final = (-3.0, 1.0, 0.5, 0.5, 0.0, -1.0, 1.0, 0.0, -1.0)
+"""Of FEATURES, where a card has none."""
+LEAST_ODDS: Final = -6.0
+MOST_PER_FRAGMENT: Final = 12
+
+
+class ContourModel:
+    """A loaded file of weights, and the odds of its card."""
+
+    def __init__(self, data: bytes, name: str, odds: Sequence[float] = ODDS) -> None:
+        self._name = name
+        self._session = open_session(data, name, {"format": FORMAT, "outlines": VERSION})
+        self.odds = np.array(odds)
+
+    def encode(self, seen: NDArray[np.float32], start: NDArray[np.int64]) -> SampleCodes:
+        """Codes of the samples of outlines. Shapes: (T, CHANNELS), (N + 1,)."""
+
+        def run(part: slice) -> list[NDArray[np.float32]]:
+            mine = start[part.start : part.stop + 1]
+            rows = slice(int(mine[0]), int(mine[-1]))
+            feed: dict[str, NDArray[Any]] = {"features": seen[rows], "near": neighbours(mine - mine[0], DISTANCES)}
+            count = rows.stop - rows.start
+            return self._session.run({name: (count, *shape) for name, shape in OUTPUTS.items()}, feed)
+
+        answers = side_by_side([partial(run, part) for part in spans(len(start) - 1, FRAGMENTS_AT_ONCE)])
+        f, g, none = (np.concatenate(column) for column in zip(*answers, strict=True))
+        if f.shape != g.shape:
+            raise FormatError(f"The weights '{self._name}' must give f and g of one length.")
+        return SampleCodes(f, g, none)
+
+
+def weights_sha256(weights: Path | None) -> str:
+    """sha256 of a file of weights, or of the shipped one; "" when it is not there."""
+    return shipped_sha256(SHIPPED, weights)
+
+
+@cache
+def load_contours(weights: Path | None = None) -> ContourModel:
+    """The network of a file, or the shipped one; kept in memory.
+
+    JigsyncError without onnxruntime, InputError or FormatError when the file is missing, changed or of another version.
+    """
+    data, name = read_weights(SHIPPED, weights)
+    card = weights_path(SHIPPED, weights).with_suffix(".json")
+    said = read_card(card) if card.exists() else {}
+    return ContourModel(data, name, odds_of(said.get("odds"), name))
+
+
+def odds_of(stored: Any, name: str) -> tuple[float, ...]:
+    """From a card, which may have none; FormatError for anything but a number for each of FEATURES."""
+    if stored is None:
+        return ODDS
+    node = Node(stored, f"card of {name}")
+    if set(node.object()) != set(FEATURES):
+        raise FormatError(f"The card of '{name}' must have 'odds' with a number for each of {', '.join(FEATURES)}.")
+    return tuple(node.key(feature).number(-1e6, 1e6) for feature in FEATURES)
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What is read of a puzzle before anything is judged.
+
+    Attributes:
+        outlines, matches: of all fragments.
+        poses: of pairs.
+        contacts: under these poses.
+        gap: between neighbours, px.
+        described: (H, len(FEATURES)), see `contour_evidence.described`.
+    """
+
+    outlines: Outlines
+    matches: Matches
+    poses: PairPoses
+    contacts: Contacts
+    gap: float
+    described: Floats
+
+    @property
+    def size(self) -> float:
+        """sqrt(area) of the median fragment, px."""
+        return self.outlines.step / STEP * REFERENCE
+
+    def hypotheses(self, odds: Floats) -> PairHypotheses:
+        """All poses, with these odds of FEATURES."""
+        poses = self.poses
+        known = information(poses, self.contacts, self.outlines)
+        turn, xy = angles.wrap(np.angle(poses.phase)), angles.vectors(poses.xy)
+        return PairHypotheses(self.outlines.n, poses.i, poses.j, turn, xy, self.described @ odds, known)
+
+    def judged(self, odds: Floats) -> Hypothesised:
+        """The hypotheses that are not out of the question, the likeliest first."""
+        found = self.hypotheses(odds)
+        order = np.argsort(-found.log_odds, kind="stable")[: MOST_PER_FRAGMENT * found.n]
+        order = order[found.log_odds[order] > LEAST_ODDS]
+        return Hypothesised(found.keep(order), self.size, self.outlines, self.matches)
+
+
+def read(outlines: Outlines, scans: list[Scan], codes: SampleCodes) -> Read:
+    """From codes to poses and what speaks for them."""
+    matches, log_all = match(codes, outlines)
+    found = paired(matches, outlines)
+    poses = propose(found, outlines)
+    gap = estimate_gap(found, poses, outlines)
+    if gap > 0:
+        poses = propose(found, outlines, gap)
+    touching = contacts(poses, outlines, codes, log_all, Depths.of(scans), gap)
+    return Read(outlines, matches, poses, touching, gap, described(poses, touching, outlines))
+
+
+@dataclass(frozen=True)
+class Contours:
+    """The measurer.
+
+    Attributes:
+        name: "contours".
+        weights: another file than the shipped one.
+    """
+
+    name: str = "contours"
+    weights: Path | None = None
+
+    def measure(self, puzzle: Puzzle) -> Measurements:
+        """Hypotheses about all pairs that share matches."""
+        model = load_contours(self.weights)
+        outlines, scans = read_outlines(puzzle)
+        codes = model.encode(features(puzzle, outlines, scans), outlines.start)
+        return Measurements(puzzle.ids, read(outlines, scans, codes).judged(model.odds))
+
+    @property
+    def weights_sha256(self) -> str:
+        """sha256 of the weights' file; "" when it is not there."""
+        return weights_sha256(self.weights)
