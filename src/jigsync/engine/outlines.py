@@ -7,9 +7,9 @@ the sum of w v v^T over its rows v = (d/dx_a, d/dy_a, d/dangle_a, d/dx_b, d/dy_b
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_double, c_int64, c_void_p
+from ctypes import c_double, c_int32, c_int64, c_void_p
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,24 @@ _PAIR: Final = np.dtype(
     + [(name, np.float64, (size,)) for name, size in zip("uvwxyz", (4, 4, 2, 4, 4, 2), strict=True)]
 )
 """`Pair` of outlines.c."""
+
+
+_BODY: Final = np.dtype(
+    [("fragment", np.int64), ("place", np.int64), ("angle", np.float64)]
+    + [(name, np.float64, (size,)) for name, size in (("r", 4), ("d", 4), ("t", 2))]
+)
+"""`Body` of outlines.c."""
+
+
+class _FitPlan(ctypes.Structure):
+    """`FitPlan` of outlines.c."""
+
+    _fields_ = [
+        ("rounds", c_int64),
+        *[(name, c_double) for name in ("gap", "widest", "sharpest", "facing", "apart", "sigma")],
+        *[(name, c_double) for name in ("hold_xy", "hold_angle", "longest")],
+        ("quarter", c_double * 4),
+    ]
 
 
 class Rasters(ctypes.Structure):
@@ -120,6 +138,54 @@ def overlap(rasters: Kept, pairs: Pairs, slack: float) -> Floats:
     return share
 
 
+class Joints(NamedTuple):
+    """What holds bodies together: pairs of bodies, and the matches of these pairs.
+
+    Shapes: link (K, 2) numbers of bodies; row, s, t, strength (M,), row a number of a pair.
+    """
+
+    link: Ints
+    row: Ints
+    s: Ints
+    t: Ints
+    strength: Floats
+
+
+class Scales(NamedTuple):
+    """Of a fit, px: the gap, the robust scale in the first and in the last round, a match along its seam, the longest
+    step; `apart` contacts count as one; holds are weights on every step."""
+
+    gap: float
+    widest: float
+    sharpest: float
+    facing: float
+    apart: float
+    sigma: float
+    hold_xy: float
+    hold_angle: float
+    longest: float
+
+
+def fit(rasters: Kept, fragment: Ints, pose: Floats, moves: NDArray[np.bool_], joints: Joints, scales: Scales,
+        rounds: int) -> Floats:  # fmt: skip
+    """The poses of some fragments after `rounds` of Gauss-Newton at a fixed gap. Shapes: (B,), (B, 3), (B,) -> (B, 3)."""
+    bodies = np.zeros(len(fragment), dtype=_BODY)
+    bodies["fragment"], bodies["place"] = fragment, np.where(moves, np.cumsum(moves) - 1, -1)
+    bodies["angle"], bodies["t"] = pose[:, 2], pose[:, :2]
+    bodies["r"] = angles.matrix(pose[:, 2]).reshape(-1, 4)
+    bodies["d"] = angles.matrix(pose[:, 2] + angles.QUARTER).reshape(-1, 4)
+    plan = _FitPlan(rounds, *scales, (c_double * 4)(*angles.matrix(angles.QUARTER).ravel()))
+    link, row, s, t = (np.ascontiguousarray(part, dtype=np.int64) for part in joints[:4])
+    strength = np.ascontiguousarray(joints.strength, dtype=np.float64)
+    code = _functions().jig_fit(
+        ctypes.byref(rasters.struct), len(bodies), _pointer(bodies), len(link), _pointer(link), len(row),
+        _pointer(row), _pointer(s), _pointer(t), _pointer(strength), ctypes.byref(plan),
+    )  # fmt: skip
+    if code < 0:
+        raise MemoryError("the fit got no memory")
+    return np.concatenate([bodies["t"], angles.wrap(bodies["angle"])[:, None]], axis=1)
+
+
 @cache
 def _functions() -> Any:
     lib = library()
@@ -127,9 +193,11 @@ def _functions() -> Any:
         ("jig_contacts", [c_void_p, c_int64, c_void_p, *[c_double] * 5, *[c_void_p] * 2]),
         ("jig_matches", [c_void_p, c_void_p, c_int64, *[c_void_p] * 4, *[c_double] * 3, *[c_void_p] * 2]),
         ("jig_overlap", [c_void_p, c_int64, c_void_p, c_double, c_void_p]),
+        ("jig_fit", [c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_int64, *[c_void_p] * 5]),
     ):
         getattr(lib, name).argtypes = kinds
         getattr(lib, name).restype = None
+    lib.jig_fit.restype = c_int32
     return lib
 
 

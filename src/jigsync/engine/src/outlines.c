@@ -156,3 +156,123 @@ API void jig_overlap(const Rasters *s, int64_t pairs, const Pair *pair, double s
         share[k] = all ? (double)deep / (double)all : 0.0;
     }
 }
+
+/* One fragment of a small fit. `place`: its number among those that move, -1 for one that stays. */
+typedef struct {
+    int64_t fragment, place;
+    double angle, r[4], d[4], t[2]; /* canvas_from_fragment: angle, rows of R and of dR/dangle, t */
+} Body;
+
+typedef struct {
+    int64_t rounds;
+    double gap, widest, sharpest, facing, apart, sigma, hold_xy, hold_angle, longest;
+    double quarter[4]; /* R of a quarter turn: R(x) = cos(x) 1 + sin(x) quarter */
+} FitPlan;
+
+/* A x = b in place by Cholesky; n x n, symmetric, lower triangle read. Returns 0 when A is not positive definite. */
+static int solve_spd(double *a, double *b, int64_t n) {
+    for (int64_t j = 0; j < n; j++) {
+        for (int64_t i = j; i < n; i++) {
+            double sum = a[i * n + j];
+            for (int64_t k = 0; k < j; k++) sum -= a[i * n + k] * a[j * n + k];
+            if (i == j) {
+                if (!(sum > 0)) return 0;
+                a[j * n + j] = sqrt(sum);
+            } else {
+                a[i * n + j] = sum / a[j * n + j];
+            }
+        }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < i; k++) b[i] -= a[i * n + k] * b[k];
+        b[i] /= a[i * n + i];
+    }
+    for (int64_t i = n - 1; i >= 0; i--) {
+        for (int64_t k = i + 1; k < n; k++) b[i] -= a[k * n + i] * b[k];
+        b[i] /= a[i * n + i];
+    }
+    return 1;
+}
+
+static void place_pair(Pair *k, const Body *a, const Body *b) {
+    k->a = a->fragment;
+    k->b = b->fragment;
+    memcpy(k->ra, a->r, sizeof k->ra);
+    memcpy(k->da, a->d, sizeof k->da);
+    memcpy(k->ta, a->t, sizeof k->ta);
+    memcpy(k->rb, b->r, sizeof k->rb);
+    memcpy(k->db, b->d, sizeof k->db);
+    memcpy(k->tb, b->t, sizeof k->tb);
+}
+
+static void add_block(double *matrix, double *right, int64_t n, const double *block, int64_t a, int64_t b) {
+    for (int x = 0; x < 6; x++) {
+        int64_t at = x < 3 ? a : b, row = 3 * at + x % 3;
+        if (at < 0) continue;
+        right[row] -= block[ROW * x + ROW - 1];
+        for (int y = 0; y < 6; y++) {
+            int64_t to = y < 3 ? a : b;
+            if (to >= 0) matrix[row * n + 3 * to + y % 3] += block[x <= y ? ROW * x + y : ROW * y + x];
+        }
+    }
+}
+
+/* Gauss-Newton over the bodies that move, at a fixed gap. link: links x 2, bodies of each pair; row, from, to, strength:
+ * matches of the pairs, as in jig_matches. Returns 0, or -1 without memory. */
+API int32_t jig_fit(const Rasters *s, int64_t bodies, Body *body, int64_t links, const int64_t *link, int64_t matches,
+                    const int64_t *row, const int64_t *from, const int64_t *to, const double *strength,
+                    const FitPlan *plan) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < bodies; i++)
+        if (body[i].place >= 0) n += 3;
+    if (!n || !links) return 0;
+    Pair *pair = malloc((size_t)links * sizeof *pair);
+    double *blocks = malloc((size_t)links * BLOCK * sizeof *blocks), *support = malloc((size_t)links * sizeof *support);
+    int64_t *count = malloc((size_t)links * sizeof *count);
+    double *matrix = malloc((size_t)(n * n) * sizeof *matrix), *right = malloc((size_t)n * sizeof *right);
+    int32_t code = pair && blocks && support && count && matrix && right ? 0 : -1;
+    for (int64_t round = 0; code == 0 && round < plan->rounds; round++) {
+        double part = plan->rounds > 1 ? (double)round / (double)(plan->rounds - 1) : 1.0;
+        double scale = plan->widest * pow(plan->sharpest / plan->widest, part);
+        double reach = plan->gap + 3 * scale, noise = scale / 3 > 0.5 ? scale / 3 : 0.5;
+        for (int64_t k = 0; k < links; k++) place_pair(pair + k, body + link[2 * k], body + link[2 * k + 1]);
+        memset(count, 0, (size_t)links * sizeof *count);
+        memset(support, 0, (size_t)links * sizeof *support);
+        memset(blocks, 0, (size_t)links * BLOCK * sizeof *blocks);
+        memset(matrix, 0, (size_t)(n * n) * sizeof *matrix);
+        memset(right, 0, (size_t)n * sizeof *right);
+        jig_contacts(s, links, pair, plan->gap, scale, reach, plan->facing, 1.0 / (plan->apart * noise * noise), blocks,
+                     count);
+        jig_matches(s, pair, matches, row, from, to, strength, reach + plan->sigma, plan->sigma,
+                    1.0 / (plan->apart * plan->sigma * plan->sigma), blocks, support);
+        for (int64_t k = 0; k < links; k++)
+            add_block(matrix, right, n, blocks + BLOCK * k, body[link[2 * k]].place, body[link[2 * k + 1]].place);
+        for (int64_t i = 0; i < n; i++) matrix[i * n + i] += i % 3 == 2 ? plan->hold_angle : plan->hold_xy;
+        if (!solve_spd(matrix, right, n)) break;
+        for (int64_t i = 0; i < bodies; i++) {
+            Body *b = body + i;
+            if (b->place < 0) continue;
+            const double *move = right + 3 * b->place;
+            double length = sqrt(move[0] * move[0] + move[1] * move[1]);
+            double share = length > plan->longest ? plan->longest / length : 1.0;
+            double c = cos(share * move[2]), q = sin(share * move[2]), turned[4], r[4], d[4];
+            for (int e = 0; e < 4; e++) turned[e] = (e % 3 ? 0.0 : c) + q * plan->quarter[e];
+            for (int e = 0; e < 4; e++) {
+                r[e] = turned[e & 2] * b->r[e & 1] + turned[(e & 2) + 1] * b->r[2 + (e & 1)];
+                d[e] = turned[e & 2] * b->d[e & 1] + turned[(e & 2) + 1] * b->d[2 + (e & 1)];
+            }
+            memcpy(b->r, r, sizeof r);
+            memcpy(b->d, d, sizeof d);
+            b->t[0] += share * move[0];
+            b->t[1] += share * move[1];
+            b->angle += share * move[2];
+        }
+    }
+    free(pair);
+    free(blocks);
+    free(support);
+    free(count);
+    free(matrix);
+    free(right);
+    return code;
+}

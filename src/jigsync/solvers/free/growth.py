@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from jigsync.solvers.free import motion
 from jigsync.solvers.free.evidence import Evidence
+from jigsync.solvers.free.joined import Joined
 from jigsync.solvers.free.links import Links, mahalanobis, sandwich
-from jigsync.solvers.free.polish import polish
+from jigsync.solvers.free.polish import fit
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.values import angles
-from jigsync.values.outlines import Matches
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,14 +51,14 @@ class Scene:
     """What growth works with.
 
     Attributes:
-        shapes, evidence, matches: of the same N fragments.
+        shapes, evidence, joined: of the same N fragments.
         gap: px between outlines that touch.
         pinned: (N,) fragments whose pose is given.
     """
 
     shapes: Shapes
     evidence: Evidence
-    matches: Matches
+    joined: Joined
     gap: float
     pinned: Bools
 
@@ -165,26 +165,17 @@ class Growth:
         elif len(moved) > 1:
             free[touching] = True
         free &= ~scene.pinned
-        component = np.full(n, -1)
-        component[moved] = 0
-        component[stays] = 0
-        if len(moved) == 1 and not free[stays].any():
-            component[np.setdiff1d(stays, touching)] = -1
-        links = agreeing(scene, pose, component)
-        done = polish(
-            scene.shapes,
-            pose,
-            component,
-            scene.matches,
-            links,
-            gap=scene.gap,
-            free=free,
-            rounds=5,
-            widest=0.03,
-            sharpest=0.012,
-            gap_sigma=0.0,
-        )
-        return done.pose
+        if len(stays) + len(moved) <= LOCAL:
+            around = stays
+        elif free[touching].any():  # what moves is held by all its neighbours
+            x, y = np.repeat(stays, len(touching)), np.tile(touching, len(stays))
+            around = np.unique(x[scene.shapes.near(pose, x, y, scene.gap)])
+        else:
+            around = touching
+        members = np.union1d(moved, around)
+        pose = pose.copy()
+        pose[members] = fit(scene.shapes, scene.joined, pose, members, free[members], scene.gap)
+        return pose
 
     def _offer(self, part: int, later_only: bool = False) -> None:
         """Puts the merges of a cluster with all others on the heap; `later_only`: with those of higher numbers."""

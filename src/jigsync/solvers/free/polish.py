@@ -21,10 +21,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from jigsync.engine import outlines as engine
 from jigsync.engine.outlines import Pairs
 from jigsync.solvers.free import motion
+from jigsync.solvers.free.joined import Joined
 from jigsync.solvers.free.links import Links
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.values import angles
-from jigsync.values.outlines import Matches
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,6 +32,9 @@ Bools = NDArray[np.bool_]
 
 WIDEST, SHARPEST = 0.05, 0.008
 """Robust scale of a contact in the first and in the last round, in units of the median fragment's size."""
+QUICK: Final = 0.03, 0.012
+"""The same of a short fit."""
+QUICK_ROUNDS: Final = 5
 APART: Final = 4.0
 """Samples along an outline whose errors are one error: contacts count a quarter each."""
 ALONG: Final = 2.0
@@ -94,7 +97,7 @@ def polish(
     shapes: Shapes,
     pose: Floats,
     component: Ints,
-    matches: Matches,
+    joined: Joined,
     links: Links,
     *,
     gap: float,
@@ -121,7 +124,7 @@ def polish(
     some = (a != b) & (component[a] >= 0) & (moving[a] | moving[b])
     a, b = a[some], b[some]
     size, sigma = shapes.size, ALONG * shapes.outlines.step
-    joined = _Joined.of(shapes, component, moving, matches)
+    seams = _Seams.of(a, b, joined)
     scatter, system = 0.0, _System.empty(variable)
     for turn in range(rounds):
         scale = size * widest * (sharpest / widest) ** (turn / max(1, rounds - 1))
@@ -137,7 +140,7 @@ def polish(
             scatter = float(np.sqrt(blocks[:, 7, 7].sum() / max(blocks[:, 6, 6].sum(), 1e-12)))
         some = count > 0
         system.add(i[some], j[some], blocks[some])
-        joined.add_to(system, shapes, pose, reach + sigma, sigma)
+        seams.add_to(system, shapes, pose, reach + sigma, sigma)
         _add_links(system, pose, links)
         if np.isfinite(gap_sigma) and gap_sigma > 0:
             system.matrix[-1, -1] += gap_sigma**-2
@@ -167,8 +170,8 @@ def _anchors(shapes: Shapes, component: Ints, moving: Bools) -> Bools:
     return hold
 
 
-class _Joined(NamedTuple):
-    """Matches inside components, sorted by pairs of fragments. Shapes: a, b (K,); row, s, t, strength (M,)."""
+class _Seams(NamedTuple):
+    """Matches inside components, by pairs of fragments. Shapes: a, b (K,); row, s, t, strength (M,)."""
 
     a: Ints
     b: Ints
@@ -178,24 +181,35 @@ class _Joined(NamedTuple):
     strength: Floats
 
     @classmethod
-    def of(cls, shapes: Shapes, component: Ints, moving: Bools, matches: Matches) -> _Joined:
-        a, b = shapes.owner[matches.s], shapes.owner[matches.t]
-        inside = (component[a] == component[b]) & (component[a] >= 0) & (moving[a] | moving[b])
-        n = len(component)
-        key, row = np.unique(a[inside] * n + b[inside], return_inverse=True)
-        order = np.argsort(row, kind="stable")
-        s, t, strength = (part[inside][order] for part in (matches.s, matches.t, matches.strength))
-        return cls(key // n, key % n, row[order], s, t, strength)
+    def of(cls, a: Ints, b: Ints, joined: Joined) -> _Seams:
+        """Those of given pairs, each taken once."""
+        a, b = a[a < b], b[a < b]
+        return cls(a, b, *joined.between(a, b))
 
     def add_to(self, system: _System, shapes: Shapes, pose: Floats, reach: float, sigma: float) -> None:
         """Matches whose samples lie together hold them along the seam."""
         pairs = Pairs(self.a, self.b, pose[self.a], pose[self.b])
         blocks = np.zeros((len(pairs), engine.ROW, engine.ROW))
         unit = 1.0 / (APART * sigma**2)
-        engine.matches(
-            shapes.rasters, pairs, self.row, self.s, self.t, self.strength, reach, sigma, unit, blocks
-        )
+        engine.matches(shapes.rasters, pairs, self.row, self.s, self.t, self.strength, reach, sigma, unit, blocks)
         system.add(self.a, self.b, blocks)
+
+
+def fit(scene_shapes: Shapes, joined: Joined, pose: Floats, members: Ints, moves: Bools, gap: float) -> Floats:
+    """A short fit of some fragments at a known gap, compiled: their poses. Shapes: members, moves (B,) -> (B, 3)."""
+    shapes, size = scene_shapes, scene_shapes.size
+    a, b = (part.ravel() for part in np.meshgrid(np.arange(len(members)), np.arange(len(members)), indexing="ij"))
+    some = (a != b) & (moves[a] | moves[b])
+    some[some] = shapes.near(pose, members[a[some]], members[b[some]], gap + 3 * QUICK[0] * size)
+    a, b = a[some], b[some]
+    row, s, t, strength = joined.between(members[a], members[b])
+    strength = np.where(a[row] < b[row], strength, 0.0)  # each match once
+    joints = engine.Joints(np.stack([a, b], axis=1), row, s, t, strength)
+    scales = engine.Scales(
+        gap, QUICK[0] * size, QUICK[1] * size, FACING, APART, ALONG * shapes.outlines.step,
+        1e-4, 1e-4 * size**2, 0.2 * size,
+    )  # fmt: skip
+    return engine.fit(shapes.rasters, members, pose[members], moves, joints, scales, QUICK_ROUNDS)
 
 
 def _add_links(system: _System, pose: Floats, links: Links) -> None:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from jigsync.engine import outlines as engine
 from jigsync.engine.outlines import Pairs
 from jigsync.solvers.free import motion
+from jigsync.solvers.free.joined import Joined
 from jigsync.solvers.free.links import Links
 from jigsync.solvers.free.polish import ALONG, APART, FACING
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.values import angles
-from jigsync.values.outlines import Matches
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,7 +55,7 @@ class Refitted:
         return Refitted(self.links.keep(which), self.length[which], self.support[which], self.overlap[which])
 
 
-def refit(shapes: Shapes, links: Links, matches: Matches, gap: float, slack: float) -> Refitted:
+def refit(shapes: Shapes, links: Links, joined: Joined, gap: float, slack: float) -> Refitted:
     """Fits every hypothesis by its contacts at a known gap.
 
     Args:
@@ -63,7 +63,7 @@ def refit(shapes: Shapes, links: Links, matches: Matches, gap: float, slack: flo
         slack: px that two fragments may lie inside each other.
     """
     pose = links.i_from_j.copy()
-    row, s, t, strength = _matches_of(shapes, links, matches)
+    row, s, t, strength = joined.between(links.i, links.j)
     size, sigma = shapes.size, ALONG * shapes.outlines.step
     information = links.information
     length = support = np.zeros(len(pose))
@@ -94,17 +94,3 @@ def refit(shapes: Shapes, links: Links, matches: Matches, gap: float, slack: flo
     loose = np.diag([LOOSE[0] * size, LOOSE[0] * size, LOOSE[1]]) ** 2
     information = np.linalg.inv(np.linalg.inv(information + 1e-9 * np.eye(3)) + loose)
     return Refitted(Links(links.i, links.j, pose, information), length, support, overlap)
-
-
-def _matches_of(shapes: Shapes, links: Links, matches: Matches) -> tuple[Ints, Ints, Ints, Floats]:
-    """The matches of every hypothesis' pair: rows of the hypotheses, samples of i, samples of j, strengths."""
-    owner, n = shapes.owner, shapes.outlines.n
-    s, t = np.concatenate([matches.s, matches.t]), np.concatenate([matches.t, matches.s])
-    strength = np.concatenate([matches.strength, matches.strength])
-    key = owner[s] * n + owner[t]
-    order = np.argsort(key, kind="stable")
-    wanted = links.i * n + links.j
-    low, high = np.searchsorted(key[order], wanted), np.searchsorted(key[order], wanted, side="right")
-    row = np.repeat(np.arange(len(wanted)), high - low)
-    at = order[np.arange(len(row)) - np.repeat(np.cumsum(high - low) - (high - low), high - low) + low[row]]
-    return row, s[at], t[at], strength[at]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from jigsync.solvers.base import Assignment, Budget, Poses, SolveRequest
 from jigsync.solvers.free.evidence import Evidence
 from jigsync.solvers.free.growth import SLACK, Growth, Scene, State, agreeing
+from jigsync.solvers.free.joined import Joined
 from jigsync.solvers.free.links import Links
 from jigsync.solvers.free.polish import polish
 from jigsync.solvers.free.refit import refit
@@ -81,24 +82,25 @@ def _assemble(
 ) -> tuple[Floats, Ints, Floats, float]:
     """(poses, components numbered by size, confidences, energy)."""
     outlines = known.outlines if known.outlines is not None else squares(known.n, known.size)
-    matches = known.matches or Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    nothing = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    joined = Joined.of(outlines, known.matches if known.matches is not None else nothing)
     shapes = Shapes.of(outlines)
     size = shapes.size
     raw = Evidence.of(known.found, size, np.array([RAW[0] * size, RAW[1] * size, RAW[2]]))
-    gap = _first_gap(shapes, raw, matches)
-    scene = Scene(shapes, raw, matches, gap, pinned)
+    gap = _first_gap(shapes, raw)
+    scene = Scene(shapes, raw, joined, gap, pinned)
     seeds = Growth(scene, start.copy(), SURE)
     seeds.run(lambda: budget.go_on("seeds", 0.1), largest=SEED, fit=False)
     state = seeds.state
     for turn in range(2):
         fitted = polish(
-            shapes, state.pose, _shared(state.part), matches, agreeing(scene, state.pose, state.part), gap=scene.gap,
+            shapes, state.pose, _shared(state.part), joined, agreeing(scene, state.pose, state.part), gap=scene.gap,
             free=~pinned,
         )  # fmt: skip
-        again = refit(shapes, Links.of(known.found), matches, fitted.gap, SLACK * size)
+        again = refit(shapes, Links.of(known.found), joined, fitted.gap, SLACK * size)
         hypotheses = again.links.hypotheses(known.n, known.found.log_odds)
         evidence = Evidence.of(hypotheses, size, np.array([FITTED[0] * size, FITTED[1] * size, FITTED[2]]))
-        scene = Scene(shapes, evidence, matches, fitted.gap, pinned)
+        scene = Scene(shapes, evidence, joined, fitted.gap, pinned)
         growth = Growth(scene, start.copy(), ENOUGH)
         growth.run(lambda: budget.go_on("growing", 0.2 + 0.4 * turn))
         state = growth.state
@@ -106,13 +108,13 @@ def _assemble(
             break
         gap = fitted.gap
     links = agreeing(scene, state.pose, state.part)
-    done = polish(shapes, state.pose, state.part, matches, links, gap=scene.gap, free=~pinned, rounds=12)
+    done = polish(shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, rounds=12)
     found = support(scene, done.pose, state.part)
     component = by_size(state.part, pinned)
     return done.pose, component, confidences(found, component), energy(found, component)
 
 
-def _first_gap(shapes: Shapes, evidence: Evidence, matches: Matches) -> float:
+def _first_gap(shapes: Shapes, evidence: Evidence) -> float:
     """The gap that the surest hypotheses show as they were measured."""
     once = evidence.once
     best = np.argsort(-(evidence.worth + evidence.boost)[:once], kind="stable")[: max(4, shapes.outlines.n)]
