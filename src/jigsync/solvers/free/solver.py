@@ -18,6 +18,7 @@ from jigsync.solvers.free.evidence import Evidence
 from jigsync.solvers.free.growth import SLACK, Growth, Scene, State, agreeing
 from jigsync.solvers.free.joined import Joined
 from jigsync.solvers.free.links import Links
+from jigsync.solvers.free.moves import improve
 from jigsync.solvers.free.polish import polish
 from jigsync.solvers.free.refit import refit
 from jigsync.solvers.free.shapes import Shapes
@@ -40,6 +41,10 @@ SURE: Final = 3.0
 """Score of a merge that seeds are made of."""
 ENOUGH: Final = 1.0
 """Least score of a merge."""
+
+
+TRIES: Final = 40
+"""Moves that are tried."""
 
 
 class Free:
@@ -107,6 +112,7 @@ def _assemble(
         if budget.stopped or abs(fitted.gap - gap) < 0.01 * size:
             break
         gap = fitted.gap
+    state = improve(scene, state, ENOUGH, TRIES, lambda: budget.go_on("moving parts", 0.8))
     links = agreeing(scene, state.pose, state.part)
     done = polish(shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, rounds=12)
     found = support(scene, done.pose, state.part)
