@@ -33,3 +33,5 @@
 /* Of the classical solvers (engine/native.py); they use only API of api.c. Do not drop: tests/test_solvers_*. */
 #include "src/exact.c"
 #include "src/breed.c"
+/* Of free poses (engine/outlines.py). */
+#include "src/outlines.c"

@@ -415,6 +415,7 @@ DEFAULT_FREE: Final = "free"
 
 _REGISTRY: dict[str, str] = {
     "jigsync": "jigsync.solvers.joint:Joint",
+    "free": "jigsync.solvers.free.solver:Free",
     "jigsync-paper": "jigsync.solvers.paper:Paper",
     "exact": "jigsync.solvers.exact:Exact",
     "exhaustive": "jigsync.solvers.exhaustive:Exhaustive",

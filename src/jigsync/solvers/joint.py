@@ -30,7 +30,8 @@ from jigsync.engine.search import MapResult, solve_map
 from jigsync.solvers.base import Assignment, Budget, SolveRequest
 from jigsync.solvers.confidence import confidences
 from jigsync.solvers.evidence import Evidence
-from jigsync.values.layout import Grid
+from jigsync.solvers.free.solver import Free as FreePoses
+from jigsync.values.layout import Free, Grid
 
 LADDER: Final = ((0.03, 4), (0.1, 1))
 """(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""
@@ -61,7 +62,9 @@ class Joint:
     assumes = "nothing: unknown turns, unknown grid, holes, extra fragments, pins, any measurer"
 
     def solve(self, request: SolveRequest) -> Assignment:
-        """Places the fragments; the best energy over all grids."""
+        """Places the fragments; the best energy over all grids, or free poses where the layout is free."""
+        if isinstance(request.layout, Free):
+            return FreePoses().solve(request)
         budget = Budget(request)
         evidence = Evidence.of(request.measurements)
         grids = request.grids(both_ways=evidence.sees_the_gauge)

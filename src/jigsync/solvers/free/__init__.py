@@ -1,0 +1,1 @@
+"""Poses without a grid: the solver `free` and its parts."""

@@ -1,0 +1,157 @@
+"""`free`: poses of fragments of any shape, from pair hypotheses, outlines and matches.
+
+seeds -> gap -> every hypothesis fitted by its contacts -> growth with fits -> joint polish, and again from there
+
+What belongs to different components does not claim to lie towards each other: a merge without enough evidence is not
+made.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.solvers.base import Assignment, Budget, Poses, SolveRequest
+from jigsync.solvers.free.evidence import Evidence
+from jigsync.solvers.free.growth import SLACK, Growth, Scene, State, agreeing
+from jigsync.solvers.free.joined import Joined
+from jigsync.solvers.free.links import Links
+from jigsync.solvers.free.moves import improve
+from jigsync.solvers.free.polish import polish
+from jigsync.solvers.free.refit import refit
+from jigsync.solvers.free.shapes import Shapes
+from jigsync.solvers.free.support import confidences, energy, support
+from jigsync.values import angles
+from jigsync.values.errors import OptionError
+from jigsync.values.hypothesised import Hypothesised
+from jigsync.values.outlines import Matches, Outlines
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+RAW: Final = (0.03, 0.03, 0.03)
+"""What measured hypotheses are off by beyond what they say: of the median fragment's size, twice, and radians."""
+FITTED: Final = (0.01, 0.01, 0.01)
+"""The same of fitted ones."""
+SEED: Final = 6
+"""Fragments of a seed, at most."""
+SURE: Final = 3.0
+"""Score of a merge that seeds are made of."""
+ENOUGH: Final = 1.0
+"""Least score of a merge."""
+
+
+TRIES: Final = 40
+"""Moves that are tried."""
+
+
+class Free:
+    """Poses without a grid."""
+
+    name = "free"
+    summary = "free poses: seeds from loops, growth with collisions, joint polish with one unknown gap"
+    assumes = "pair hypotheses: fragments of any shape at any angle; without outlines they are taken for squares"
+
+    def solve(self, request: SolveRequest) -> Assignment:
+        """Places the fragments that belong."""
+        budget = Budget(request)
+        chosen = request.belonging
+        pairs = request.measurements.pairs
+        if not isinstance(pairs, Hypothesised):
+            raise OptionError("The solver 'free' needs pair hypotheses: this measurer gives none.")
+        known = pairs.select(chosen)
+        index = {request.ids[i]: k for k, i in enumerate(chosen.tolist())}
+        pinned = np.zeros(len(chosen), dtype=bool)
+        state = State.apart(len(chosen))
+        for name, pin in request.pins.items():
+            k = index[name]
+            pinned[k] = True
+            state.pose[k] = *pin.xy, pin.angle
+        if pinned.any():
+            state.part[pinned] = np.flatnonzero(pinned)[0]
+        pose, component, sure, value = _assemble(known, state, pinned, budget)
+        n = len(request.ids)
+        poses = Poses(np.zeros(n), np.zeros((n, 2)), np.full(n, -1, np.int64))
+        poses.angle[chosen], poses.xy[chosen], poses.component[chosen] = pose[:, 2], pose[:, :2], component
+        confidence = np.zeros(n)
+        confidence[chosen] = sure
+        parts = int(component.max()) + 1
+        reason = f"The fragments form {parts} groups that could not be joined." if parts > 1 else ""
+        return Assignment.free(poses, confidence, value, reason=reason)
+
+
+def _assemble(
+    known: Hypothesised, start: State, pinned: NDArray[np.bool_], budget: Budget
+) -> tuple[Floats, Ints, Floats, float]:
+    """(poses, components numbered by size, confidences, energy)."""
+    outlines = known.outlines if known.outlines is not None else squares(known.n, known.size)
+    nothing = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    joined = Joined.of(outlines, known.matches if known.matches is not None else nothing)
+    shapes = Shapes.of(outlines)
+    size = shapes.size
+    raw = Evidence.of(known.found, size, np.array([RAW[0] * size, RAW[1] * size, RAW[2]]))
+    gap = _first_gap(shapes, raw)
+    scene = Scene(shapes, raw, joined, gap, pinned)
+    seeds = Growth(scene, start.copy(), SURE)
+    seeds.run(lambda: budget.go_on("seeds", 0.1), largest=SEED, fit=False)
+    state = seeds.state
+    for turn in range(2):
+        fitted = polish(
+            shapes, state.pose, _shared(state.part), joined, agreeing(scene, state.pose, state.part), gap=scene.gap,
+            free=~pinned,
+        )  # fmt: skip
+        again = refit(shapes, Links.of(known.found), joined, fitted.gap, SLACK * size)
+        hypotheses = again.links.hypotheses(known.n, known.found.log_odds)
+        evidence = Evidence.of(hypotheses, size, np.array([FITTED[0] * size, FITTED[1] * size, FITTED[2]]))
+        scene = Scene(shapes, evidence, joined, fitted.gap, pinned)
+        growth = Growth(scene, start.copy(), ENOUGH)
+        growth.run(lambda: budget.go_on("growing", 0.2 + 0.4 * turn))
+        state = growth.state
+        if budget.stopped or abs(fitted.gap - gap) < 0.01 * size:
+            break
+        gap = fitted.gap
+    state = improve(scene, state, ENOUGH, TRIES, lambda: budget.go_on("moving parts", 0.8))
+    links = agreeing(scene, state.pose, state.part)
+    done = polish(shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, rounds=12)
+    found = support(scene, done.pose, state.part)
+    component = by_size(state.part, pinned)
+    return done.pose, component, confidences(found, component), energy(found, component)
+
+
+def _first_gap(shapes: Shapes, evidence: Evidence) -> float:
+    """The gap that the surest hypotheses show as they were measured."""
+    once = evidence.once
+    best = np.argsort(-(evidence.worth + evidence.boost)[:once], kind="stable")[: max(4, shapes.outlines.n)]
+    links = evidence.links.keep(best)
+    found = shapes.contacts(links.i, links.j, links.i_from_j, shapes.reach)
+    near = found.facing > 0.5
+    return max(0.0, float(np.median(found.distance[near]))) if near.any() else 0.0
+
+
+def _shared(part: Ints) -> Ints:
+    """Clusters of at least three fragments; smaller ones say nothing about the gap."""
+    count = np.bincount(part)
+    return np.where(count[part] >= 3, part, -1)
+
+
+def by_size(part: Ints, pinned: NDArray[np.bool_]) -> Ints:
+    """Clusters numbered from 0: the pinned one first, then the largest first."""
+    names, index, count = np.unique(part, return_inverse=True, return_counts=True)
+    with_pins = np.isin(names, part[pinned])
+    order = np.lexsort((names, -count, ~with_pins))
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    return np.asarray(rank[index])
+
+
+def squares(n: int, size: float) -> Outlines:
+    """Outlines for fragments of which none was read: squares of the given side."""
+    step = size / 16
+    side = (np.arange(16) + 0.5) / 16 * size - size / 2
+    top = np.stack([side, np.full(16, -size / 2)], axis=1)
+    normal = np.tile([0.0, -1.0], (16, 1))
+    turn = -np.repeat(np.arange(4), 16) * angles.QUARTER  # clockwise as displayed: top, right, bottom, left
+    xy, out = angles.act(turn, np.tile(top, (4, 1))), angles.act(turn, np.tile(normal, (4, 1)))
+    return Outlines(np.arange(n + 1) * 64, np.tile(xy, (n, 1)), np.tile(out, (n, 1)), step)
