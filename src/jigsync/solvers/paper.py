@@ -43,6 +43,7 @@ class Paper:
 
     options: DecodeOptions | None = None
     name: ClassVar[str] = "jigsync-paper"
+    layouts: ClassVar[tuple[str, ...]] = ("grid", "free")
     summary: ClassVar[str] = "The paper's pipeline: spectral turns, least-squares positions, Hungarian slots."
     assumes: ClassVar[str] = (
         "Most measured relations are right, or wrong without a common direction. Takes pins, holes, surplus fragments,"

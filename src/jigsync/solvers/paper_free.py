@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from jigsync.solvers.base import Assignment, Poses, SolveRequest
 from jigsync.sync.graph import Graph, Ints

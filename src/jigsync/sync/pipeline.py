@@ -21,10 +21,9 @@ from jigsync.sync.graph import Floats, Graph, Ints, given_pairs
 from jigsync.sync.loops import loop_support
 from jigsync.sync.rotation import agreement, cycle_filter, synchronize_turns
 from jigsync.sync.translation import L_PERP, L_R, Displacements, Fit, Prior, edge_weights, fit, fit_truncated
-from jigsync.values import angles
+from jigsync.values import angles, z4
 from jigsync.values import gauge as gauges
 from jigsync.values import vocabulary as v
-from jigsync.values import z4
 from jigsync.values.errors import OptionError
 from jigsync.values.gauge import Gauge
 from jigsync.values.layout import Grid

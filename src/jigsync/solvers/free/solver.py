@@ -8,7 +8,7 @@ made.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from jigsync.solvers.free.refit import refit
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.solvers.free.support import confidences, energy, support
 from jigsync.values import angles
-from jigsync.values.errors import OptionError
 from jigsync.values.hypothesised import Hypothesised
 from jigsync.values.outlines import Matches, Outlines
 
@@ -50,17 +49,22 @@ TRIES: Final = 40
 class Free:
     """Poses without a grid."""
 
-    name = "free"
-    summary = "free poses: seeds from loops, growth with collisions, joint polish with one unknown gap"
-    assumes = "pair hypotheses: fragments of any shape at any angle; without outlines they are taken for squares"
+    name: ClassVar[str] = "free"
+    layouts: ClassVar[tuple[str, ...]] = ("free",)
+    summary: ClassVar[str] = "Free poses: seeds from loops, growth with collisions, joint polish with one unknown gap."
+    assumes: ClassVar[str] = (
+        "Fragments of any shape at any angle, and hypotheses about pairs of them; without outlines they are taken for"
+        " squares."
+    )
 
     def solve(self, request: SolveRequest) -> Assignment:
         """Places the fragments that belong."""
         budget = Budget(request)
         chosen = request.belonging
-        pairs = request.measurements.pairs
+        measured = request.measurements
+        pairs = measured.pairs
         if not isinstance(pairs, Hypothesised):
-            raise OptionError("The solver 'free' needs pair hypotheses: this measurer gives none.")
+            pairs = Hypothesised(measured.hypotheses(), measured.cell or 1.0)
         known = pairs.select(chosen)
         index = {request.ids[i]: k for k, i in enumerate(chosen.tolist())}
         pinned = np.zeros(len(chosen), dtype=bool)
