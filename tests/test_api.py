@@ -30,7 +30,7 @@ from jigsync.values.puzzle import Fragments
 PUBLIC = {
     *("FormatError", "Fragments", "Gauge", "Grid", "ImageError", "InputError", "JigsyncError", "MissingExtraError"),
     *("OptionError", "Placed", "Pose", "Puzzle", "Solution", "Truth", "__version__"),
-    *("candidates", "cut", "cut_with_truth", "extract", "load", "solve"),
+    *("candidates", "cut", "cut_with_truth", "extract", "load", "solve", "tear", "tear_with_truth"),
 }
 
 
