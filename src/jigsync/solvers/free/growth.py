@@ -39,7 +39,7 @@ SLACK: Final = 0.04
 """How deep fragments may lie inside each other, in units of the median fragment's size."""
 OVERLAP: Final = 0.02
 """Share of the smaller fragment's area that may lie deeper than that."""
-CANDIDATES: Final = 12
+CANDIDATES: Final = 24
 """Merges kept per pair of clusters."""
 LOCAL: Final = 12
 """Clusters of up to this many fragments are fitted as a whole after a merge; of larger ones, what moved and what it
@@ -188,7 +188,7 @@ class Growth:
         rows, other = rows[keep], other[keep]
         if not len(rows):
             return
-        alone = evidence.worth[rows] + evidence.boost[rows] + self._noise[rows]
+        alone = evidence.worth[rows] + evidence.boost[rows] / 2 + self._noise[rows]
         order = np.lexsort((rows, -alone, other))
         rows, other = rows[order], other[order]
         first = np.searchsorted(other, other)

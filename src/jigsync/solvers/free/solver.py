@@ -32,8 +32,8 @@ Ints = NDArray[np.int64]
 
 RAW: Final = (0.03, 0.03, 0.03)
 """What measured hypotheses are off by beyond what they say: of the median fragment's size, twice, and radians."""
-FITTED: Final = (0.01, 0.01, 0.01)
-"""The same of fitted ones."""
+FITTED, WORN = 0.01, 0.2
+"""The same of fitted ones, in all three, and what the gap adds per its share of the size: what was worn off varies."""
 SEED: Final = 6
 """Fragments of a seed, at most."""
 SURE: Final = 3.0
@@ -108,7 +108,8 @@ def _assemble(
         )  # fmt: skip
         again = refit(shapes, Links.of(known.found), joined, fitted.gap, SLACK * size)
         hypotheses = again.links.hypotheses(known.n, known.found.log_odds)
-        evidence = Evidence.of(hypotheses, size, np.array([FITTED[0] * size, FITTED[1] * size, FITTED[2]]))
+        loose = FITTED + WORN * fitted.gap / size
+        evidence = Evidence.of(hypotheses, size, loose * np.array([size, size, 1.0]))
         scene = Scene(shapes, evidence, joined, fitted.gap, pinned)
         growth = Growth(scene, start.copy(), ENOUGH)
         growth.run(lambda: budget.go_on("growing", 0.2 + 0.4 * turn))
