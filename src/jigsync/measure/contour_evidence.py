@@ -37,9 +37,14 @@ STRONG: Final = 2.0
 """Evidence of a contact that agrees."""
 APART: Final = 3.0
 """Samples along an outline that say one thing: evidence of neighbours is the same evidence."""
-ACROSS: Final = 0.5
-ALONG: Final = 2.0
-"""Standard deviations of a matched sample, in steps: across the seam and along it."""
+ACROSS: Final = 0.1
+"""Standard deviation of a contact across the seam where nothing is worn, in steps."""
+ALONG: Final = 3.0
+"""The same along the seam, in those across it."""
+LONG: Final = 5.0
+"""Samples along an outline whose errors are the same: what wear takes off changes slowly."""
+GAP_DOUBT: Final = 0.1, 0.25
+"""Standard deviation of the gap: steps, and a share of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,24 +186,39 @@ def described(poses: PairPoses, found: Contacts, outlines: Outlines) -> Floats:
     )
 
 
-def information(poses: PairPoses, found: Contacts, outlines: Outlines) -> Floats:
+def information(poses: PairPoses, found: Contacts, outlines: Outlines, gap: float) -> Floats:
     """Normal equations of the agreeing contacts: x_i = R x_j + xy, strong across the seam and weak along it.
 
     A contact at p = R x_j + xy in i's frame, with the normal n and the tangent m of s, says of e = (dx, dy, da)
 
-        n . (d + da J p') ~ N(0, ACROSS^2 APART),   m . (d + da J p') ~ N(0, ALONG^2 APART)       in steps
+        n . (d + da J p') ~ N(0, LONG s^2),   m . (d + da J p') ~ N(0, LONG (ALONG s)^2),   s^2 = (ACROSS step)^2 + r^2
 
-    J p' being how R x_j moves as the angle grows. Shapes: -> (H, 3, 3).
+    J p' being how R x_j moves as the angle grows, and r the root mean square of what is left across the pose's seam. A
+    gap that is off by its doubt u moves a pose by A^-1 b u, with A the sum of all that and b its part for n . n = 1:
+
+        information = A - b b^T / (1 / u^2 + b^T A^-1 b)
+
+    Shapes: -> (H, 3, 3).
     """
-    step = outlines.step
+    step, h = outlines.step, len(poses)
     pose, s, t = found.pose, found.s, found.t
-    arm = angles.vectors(1j * poses.phase[pose] * angles.plane(outlines.xy[t]))
+    normal = angles.plane(outlines.normal)
+    points = angles.plane(outlines.xy) + gap / 2 * normal
+    arm = poses.phase[pose] * points[t]
+    left = ((points[s] - arm - poses.xy[pose]) * normal[s].conj()).real
+    agree = np.clip(found.evidence / STRONG, 0.0, 1.0)
+    spread = np.bincount(pose, agree * left**2, h) / np.maximum(np.bincount(pose, agree, h), 1e-9)
+    weight = agree / (LONG * ((ACROSS * step) ** 2 + spread[pose]))
     across = outlines.normal[s]
     along = np.stack([-across[:, 1], across[:, 0]], axis=1)
-    share = np.clip(found.evidence / STRONG, 0.0, 1.0) / (APART * step**2)
-    out = np.zeros((len(poses), 3, 3))
-    for direction, sigma in ((across, ACROSS), (along, ALONG)):
-        row = np.concatenate([direction, (direction * arm).sum(axis=1, keepdims=True)], axis=1)
-        each = (share / sigma**2)[:, None, None] * row[:, :, None] * row[:, None, :]
-        np.add.at(out, pose, each)
-    return out
+    moved = angles.vectors(1j * arm)
+    whole, of_gap = np.zeros((h, 3, 3)), np.zeros((h, 3))
+    for direction, share in ((across, weight), (along, weight / ALONG**2)):
+        row = np.concatenate([direction, (direction * moved).sum(axis=1, keepdims=True)], axis=1)
+        np.add.at(whole, pose, share[:, None, None] * row[:, :, None] * row[:, None, :])
+        if direction is across:
+            np.add.at(of_gap, pose, share[:, None] * row)
+    doubt = GAP_DOUBT[0] * step + GAP_DOUBT[1] * gap
+    steady = whole + np.diag([1e-9, 1e-9, 1e-9 * step**2])
+    pull = np.einsum("hk,hk->h", of_gap, np.linalg.solve(steady, of_gap[..., None])[..., 0])
+    return np.asarray(whole - of_gap[:, :, None] * of_gap[:, None, :] / (1 / doubt**2 + pull)[:, None, None])

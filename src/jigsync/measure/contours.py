@@ -125,7 +125,7 @@ class Read:
     def hypotheses(self, odds: Floats) -> PairHypotheses:
         """All poses, with these odds of FEATURES."""
         poses = self.poses
-        known = information(poses, self.contacts, self.outlines)
+        known = information(poses, self.contacts, self.outlines, self.gap)
         turn, xy = angles.wrap(np.angle(poses.phase)), angles.vectors(poses.xy)
         return PairHypotheses(self.outlines.n, poses.i, poses.j, turn, xy, self.described @ odds, known)
 
