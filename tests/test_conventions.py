@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import re
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 import sample
 from PIL import Image
 
+import jigsync
+from jigsync import data
+from jigsync.api import tear_with_truth
+from jigsync.cutting.erosion import inward_normals
+from jigsync.cutting.fracture import tessellate
 from jigsync.cutting.generate import cut_picture
-from jigsync.cutting.options import CutOptions
+from jigsync.cutting.options import CutOptions, severity
+from jigsync.studies.planted_poses import Damage, Exists, plant_poses
 from jigsync.sync.graph import Graph
-from jigsync.sync.rotation import synchronize_turns
-from jigsync.values import z4
+from jigsync.sync.rotation import synchronize_angles, synchronize_turns
+from jigsync.values import angles, z4
 from jigsync.values.layout import Grid
 from jigsync.values.placement import turn_placement
 from jigsync.values.pose import Pose
 from jigsync.values.vocabulary import TURN_I, TURN_J, UNIT, sector_of
 
 SOURCE = Path(z4.__file__).parent
+PACKAGE = Path(jigsync.__file__).parent
 TURNS = range(4)
 BEARINGS = range(4)
 
@@ -232,6 +241,145 @@ def _component(name: str) -> set[str]:
     return seen
 
 
+def test_convention_11_an_angle_is_counter_clockwise() -> None:
+    np.testing.assert_allclose(angles.matrix(np.pi / 2), z4.matrix(1), atol=1e-15)
+    right, tilt = np.array([1.0, 0.0]), math.radians(33)
+    np.testing.assert_allclose(angles.act(tilt, right), [math.cos(tilt), -math.sin(tilt)])  # up, as displayed
+    np.testing.assert_allclose(angles.act(tilt, np.array([0.0, 1.0])), [math.sin(tilt), math.cos(tilt)])
+    np.testing.assert_allclose(Pose.of_degrees(33, (0, 0)).matrix[:, :2], angles.matrix(tilt))
+
+
+def test_convention_11_other_libraries() -> None:
+    tilt = math.radians(33)
+    np.testing.assert_allclose(cv2.getRotationMatrix2D((0, 0), 33, 1)[:, :2], angles.matrix(tilt))
+    pixels = np.zeros((61, 61), dtype=np.uint8)
+    pixels[26:29, 49:52] = 255  # around (x, y) = (20, -3) from the centre
+    rotated = np.asarray(Image.fromarray(pixels).rotate(33, Image.Resampling.BILINEAR), dtype=np.float64)
+    row, col = (np.sum(axis * rotated) / rotated.sum() for axis in np.indices(rotated.shape))
+    np.testing.assert_allclose([col - 30, row - 30], angles.act(tilt, np.array([20.0, -3.0])), atol=0.2)
+    svg = np.array([[math.cos(tilt), -math.sin(tilt)], [math.sin(tilt), math.cos(tilt)]])  # rotate(33)
+    np.testing.assert_allclose(svg, angles.matrix(-tilt))
+
+
+def test_convention_12_quarter_turns_are_known_exactly() -> None:
+    quarter, tilted = Pose.of_turns(3, (2.0, 1.0)), Pose.of_degrees(33, (5.0, -1.0))
+    assert quarter.compose(quarter).turns == 2
+    assert quarter.inverse().turns == 1
+    assert quarter.between(Pose.of_degrees(-180, (0, 0))).turns == 3
+    assert tilted.compose(quarter).turns is None
+    assert tilted.compose(tilted.inverse()).turns is None  # 0 but for rounding: no float is compared
+    assert Pose(math.pi / 2, (0, 0)).turns is None
+    assert Pose.of_degrees(90, (0, 0)).turns == 1
+
+
+def test_convention_12_angles_are_wrapped_to_the_half_open_circle() -> None:
+    degrees = [-180, -179, 0, 179.5, 180, 181, 359, 540, -541]
+    wrapped = [-180, -179, 0, 179.5, -180, -179, -1, -180, 179]
+    np.testing.assert_allclose(np.degrees(angles.wrap(np.radians(degrees))), wrapped, atol=1e-9)
+    np.testing.assert_allclose([Pose.of_degrees(a, (0, 0)).degrees for a in degrees], wrapped, atol=1e-9)
+    assert Pose.of_degrees(270, (0, 0)).degrees == -90
+
+
+MIXED = [17.0, -133.0, 71.0, 160.0, -48.0, 101.0, -7.0, -161.0]
+"""Degrees: no multiple of 15, and minus each of them is another angle."""
+
+
+def synchronized_angles(degrees: list[float], sign: int) -> np.ndarray:
+    """What the product makes of theta_ij = sign * (theta_j - theta_i) on all pairs, the first angle given."""
+    theta = np.radians(degrees)
+    i, j = np.triu_indices(len(theta), 1)
+    graph = Graph(len(theta), i, j, np.ones(len(i)))
+    return synchronize_angles(graph, angles.wrap(sign * (theta[j] - theta[i])), graph.components()) + theta[0]
+
+
+def share_of_angles(found: np.ndarray, degrees: list[float]) -> float:
+    """Share of angles within a degree after the global turn that makes most so."""
+    off = angles.wrap(np.radians(degrees) - found)
+    return max(float(np.mean(np.abs(angles.wrap(off - g)) < math.radians(1))) for g in off)
+
+
+def test_convention_13_sign_of_the_matrix_of_angles() -> None:
+    theta = np.radians(MIXED)
+    relative = [[Pose(a, (0, 0)).between(Pose(b, (3, 4))).angle for b in theta] for a in theta]
+    h = angles.phase(-np.array(relative))
+    z = angles.phase(theta)
+    assert z[0] == pytest.approx(math.cos(theta[0]) + 1j * math.sin(theta[0]))
+    np.testing.assert_allclose(h @ z, len(theta) * z)  # z_i = exp(i theta_i) is the leading eigenvector
+    np.testing.assert_allclose(h, h.conj().T)
+    np.testing.assert_allclose(angles.wrap(synchronized_angles(MIXED, +1) - theta), 0, atol=1e-9)
+
+
+def test_convention_13_half_turns_cannot_see_the_wrong_sign() -> None:
+    half_turns = [0.0, 180.0, 180.0, 0.0, 180.0, 0.0, 0.0]
+    assert share_of_angles(synchronized_angles(half_turns, -1), half_turns) == 1.0
+    assert share_of_angles(synchronized_angles(MIXED, +1), MIXED) == 1.0
+    # The wrong sign finds -theta: only one angle at a time, or two that are half a turn apart, can be turned right.
+    assert share_of_angles(synchronized_angles(MIXED, -1), MIXED) <= 2 / len(MIXED)
+
+
+def test_convention_13_quarter_turns_are_the_special_case() -> None:
+    mixed = [0, 1, 3, 2, 1, 0, 3, 0, 2, 3, 2, 0]
+    np.testing.assert_allclose(z4.phase(np.array(mixed)), angles.phase(np.array(mixed) * np.pi / 2), atol=1e-15)
+    found = synchronized_angles([90.0 * k for k in mixed], +1)
+    np.testing.assert_array_equal(angles.nearest_turns(found), synchronized(mixed, +1))
+
+
+def test_convention_14_an_outline_has_the_interior_on_its_right_hand() -> None:
+    curves = tessellate(CutOptions(Grid(2, 3), damage=severity("medium")), np.random.default_rng(3))
+    outline = curves.outline(1, 1)
+    x, y = outline.T
+    assert np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y) > 0  # clockwise as displayed, y down
+    along = np.roll(outline, -1, axis=0) - np.roll(outline, 1, axis=0)
+    right_hand = angles.act(-np.pi / 2, along / np.linalg.norm(along, axis=1, keepdims=True))
+    np.testing.assert_allclose(right_hand, inward_normals(outline), atol=1e-9)
+    contour = outline.astype(np.float32)
+    inside = [cv2.pointPolygonTest(contour, tuple(map(float, p)), False) > 0 for p in outline + right_hand]
+    assert np.mean(inside) > 0.98
+
+
+def test_convention_14_a_mates_outline_runs_against_it() -> None:
+    curves = tessellate(CutOptions(Grid(2, 3), damage=severity("medium")), np.random.default_rng(3))
+    left, right = (curves.outline(1, col).round(6).tolist() for col in (0, 1))
+    shared = [point for point in left if point in right]
+    assert len(shared) > 20
+    forth, against = ([outline.index(point) for point in shared] for outline in (left, right))
+    steps = np.diff(forth) % len(left), np.diff(against) % len(right)
+    assert np.mean(steps[0] == 1) > 0.9
+    assert np.mean(steps[1] == len(right) - 1) > 0.9
+
+
+def _multiples_of_15(radians: np.ndarray) -> np.ndarray:
+    degrees = np.degrees(np.asarray(radians))
+    return np.abs((degrees + 7.5) % 15 - 7.5) < 1e-6
+
+
+def test_convention_15_planted_poses_have_no_symmetry() -> None:
+    planted = plant_poses(Exists(24, components=3), Damage(), np.random.default_rng(0))
+    assert not _multiples_of_15(planted.angle).any()
+    assert not _multiples_of_15(planted.hypotheses.angle).any()
+    assert planted.size.max() > 1.8 * planted.size.min()
+    numbers = [int(name[1:]) for name in planted.ids]
+    assert all(abs(b - a) != 1 for a, b in itertools.pairwise(numbers))
+    assert numbers != sorted(numbers)
+    assert np.bincount(planted.component).tolist() == [13, 6, 5]
+    assert np.any(planted.hypotheses.i > planted.hypotheses.j)
+    assert np.any(planted.hypotheses.i < planted.hypotheses.j)
+
+
+def test_convention_15_torn_fragments_have_no_frame() -> None:
+    puzzle, truth = tear_with_truth(data.picture("coffee"), 7, 5, size=48)
+    poses = [truth.placement[name].pose for name in puzzle.ids]
+    assert not _multiples_of_15(np.array([pose.angle for pose in poses if pose is not None])).any()
+    areas, off_centre = [], []
+    for pixels in puzzle.fragments.pixels:
+        alpha = pixels[..., 3] / 255.0
+        middle = [np.sum(axis * alpha) / alpha.sum() for axis in np.indices(alpha.shape)]
+        areas.append(alpha.sum())
+        off_centre.append(np.hypot(*(np.array(middle) + 0.5 - np.array(alpha.shape) / 2)))
+    assert max(areas) > 1.5 * min(areas)
+    assert np.mean(np.array(off_centre) > 1.0) > 0.5
+
+
 PUBLISHED = {"aa_rot", "pa_rot"}
 """Names of measures as the literature prints them: AA+rot, PA+rot."""
 BANNED = {"piece", "pieces", "patch", "patches", "tile", "tiles", "rot", "gt"}
@@ -266,17 +414,20 @@ def test_convention_names() -> None:
 
 
 def _states_a_sign(node: ast.AST) -> bool:
-    """A quarter-turn matrix written out, or another library's constant for a quarter turn."""
+    """A matrix of a turn written out, or another library's constant for a quarter turn."""
     if isinstance(node, ast.List | ast.Tuple):
-        return re.sub(r"[\[\]() ]", "", ast.unparse(node)) in ("0,1,-1,0", "0,-1,1,0")
+        text = ast.unparse(node)
+        tilted = len(node.elts) == 2 and text.count("cos(") == 2 and text.count("sin(") == 2 and "-" in text
+        return tilted or re.sub(r"[\[\]() ]", "", text) in ("0,1,-1,0", "0,-1,1,0")
     return isinstance(node, ast.Attribute) and node.attr.startswith(("ROTATE_90", "ROTATE_270"))
 
 
 def test_convention_only_one_module_knows_a_sign() -> None:
+    assert _states_a_sign(ast.parse("[[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]", mode="eval").body)
     states = {
-        path.relative_to(SOURCE).as_posix()
-        for path in sorted(SOURCE.rglob("*.py"))
+        path.relative_to(PACKAGE).as_posix()
+        for path in sorted(PACKAGE.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if _states_a_sign(node)
     }
-    assert states == {"z4.py"}
+    assert states == {"values/z4.py"}

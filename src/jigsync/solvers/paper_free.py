@@ -7,13 +7,9 @@ import numpy as np
 from jigsync.solvers.base import Assignment, Poses, SolveRequest
 from jigsync.sync.graph import Graph, Ints
 from jigsync.sync.pose_graph import PosePrior
-from jigsync.sync.poses import PoseOptions, PoseResult, synchronize_poses
+from jigsync.sync.poses import CERTAIN, PoseOptions, PoseResult, synchronize_poses
 from jigsync.values.hypotheses import PairHypotheses
 from jigsync.values.pose import Pose
-
-PIN = 1e4
-"""How many times better than the best of the hypotheses a pin is known while poses are fitted; then it holds exactly."""
-
 
 def solve_free(request: SolveRequest, options: PoseOptions | None = None) -> Assignment:
     """Poses of all fragments that hypotheses or pins hold; of the others nothing is claimed."""
@@ -27,21 +23,21 @@ def solve_free(request: SolveRequest, options: PoseOptions | None = None) -> Ass
     component = _placed(result.components, pins)
     if not np.any(component >= 0):
         return Assignment.failure(len(request.ids), "No hypothesis of how two fragments lie is likely to be true.")
-    poses = _poses(len(request.ids), chosen, result, component, pins)
+    poses = _poses(request, result, component, pins)
     confidences = np.zeros(len(request.ids))
     confidences[chosen] = np.where(component >= 0, result.confidences, 0.0)
     return Assignment.free(poses, confidences, result.energy, reason=_reason(component))
 
 
 def _prior(found: PairHypotheses, pins: dict[int, Pose]) -> PosePrior | None:
-    """Pins as poses that are known PIN times better than any hypothesis."""
+    """Pins as poses that are known better than any hypothesis; once all are fitted, they hold exactly."""
     if not pins:
         return None
     angle, xy, information = np.zeros(found.n), np.zeros((found.n, 2)), np.zeros((found.n, 3, 3))
     best = np.einsum("haa->ha", found.information).max(axis=0, initial=np.finfo(float).tiny)
     for k, pin in pins.items():
         angle[k], xy[k] = pin.angle, pin.xy
-        information[k] = PIN * np.diag([best[:2].max(), best[:2].max(), best[2]])
+        information[k] = CERTAIN * np.diag([best[:2].max(), best[:2].max(), best[2]])
     return PosePrior(angle, xy, information)
 
 
@@ -60,10 +56,14 @@ def _placed(components: Ints, pins: dict[int, Pose]) -> Ints:
     return placed
 
 
-def _poses(n: int, chosen: Ints, result: PoseResult, component: Ints, pins: dict[int, Pose]) -> Poses:
-    angle, xy = np.where(component >= 0, result.angle, 0.0), np.where(component[:, None] >= 0, result.xy, 0.0)
+def _poses(request: SolveRequest, result: PoseResult, component: Ints, pins: dict[int, Pose]) -> Poses:
+    """Of all ids; what is given holds exactly."""
+    placed = component >= 0
+    angle = np.where(placed & (not request.upright), result.angle, 0.0)
+    xy = np.where(placed[:, None], result.xy, 0.0)
     for k, pin in pins.items():
         angle[k], xy[k] = pin.angle, pin.xy
+    n, chosen = len(request.ids), request.belonging
     whole = Poses(np.zeros(n), np.zeros((n, 2)), np.full(n, -1, np.int64))
     whole.angle[chosen], whole.xy[chosen], whole.component[chosen] = angle, xy, component
     return whole

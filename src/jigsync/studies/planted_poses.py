@@ -19,8 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.score.motion import Motion, Pairs, best_motion
+from jigsync.score.poses import SHARE
 from jigsync.values import angles
 from jigsync.values.hypotheses import Floats, Ints, PairHypotheses
+from jigsync.values.hypothesised import Hypothesised
+from jigsync.values.measurements import Measurements
 from jigsync.values.pose import Pose
 
 
@@ -92,25 +96,26 @@ class PlantedPoses:
         """canvas_from_frag of one fragment."""
         return Pose(float(self.angle[k]), (float(self.xy[k, 0]), float(self.xy[k, 1])))
 
+    @property
+    def measurements(self) -> Measurements:
+        """What a measurer would have handed over."""
+        return Measurements(self.ids, Hypothesised(self.hypotheses, float(np.median(self.size))))
+
     def right(self, angle: Floats, xy: Floats, members: Ints | None = None) -> float:
-        """Share of the members that are right after the rigid motion, given by one of them, that makes most so.
+        """Share of the members (all) that are right after the best motion. Shapes: angle (N,), xy (N, 2)."""
+        answer = self._answer(angle, xy).keep(self._mask(members))
+        motion = best_motion(answer)
+        return 1.0 if motion is None else float(answer.right(motion).mean())
 
-        Right is within 5 degrees and a tenth of the fragment's size. Shapes: angle (N,), xy (N, 2) of the answer.
-        """
-        chosen = np.arange(self.n) if members is None else members
-        best = 0
-        for k in chosen.tolist():
-            turn = self.angle[k] - angle[k]
-            moved = angles.act(turn, xy - xy[k]) + self.xy[k]
-            best = max(best, int(self.stands(angle + turn, moved)[chosen].sum()))
-        return best / len(chosen)
+    def stands(self, angle: Floats, xy: Floats, members: Ints | None = None) -> float:
+        """Share of the members (all) that are right in the truth's own frame."""
+        return float(self._answer(angle, xy).keep(self._mask(members)).right(Motion(0.0, (0.0, 0.0))).mean())
 
-    def stands(self, angle: Floats, xy: Floats) -> NDArray[np.bool_]:
-        """(N,) which fragments are right as they are given, in the truth's own frame."""
-        turned = np.abs(angles.wrap(angle - self.angle))
-        return np.asarray(
-            (turned <= math.radians(5)) & (np.linalg.norm(xy - self.xy, axis=1) <= 0.1 * self.size), dtype=bool
-        )
+    def _answer(self, angle: Floats, xy: Floats) -> Pairs:
+        return Pairs(angles.wrap(self.angle - angle), xy, self.xy, SHARE * self.size)
+
+    def _mask(self, members: Ints | None) -> NDArray[np.bool_]:
+        return np.ones(self.n, dtype=bool) if members is None else np.isin(np.arange(self.n), members)
 
 
 def plant_poses(exists: Exists, damage: Damage, rng: np.random.Generator) -> PlantedPoses:
@@ -118,7 +123,7 @@ def plant_poses(exists: Exists, damage: Damage, rng: np.random.Generator) -> Pla
     sizes = _part_sizes(exists)
     parts = [_sites(count, exists.pitch, rng) for count in sizes]
     width = 2 * max(np.ptp(part, axis=0).max(initial=exists.pitch) for part in parts)
-    xy = np.concatenate([part + (k * width, 0.0) for k, part in enumerate(parts)])
+    xy = np.concatenate([part + np.array([k * width, 0.0]) for k, part in enumerate(parts)])
     component = np.repeat(np.arange(len(sizes)), sizes)
     order = rng.permutation(exists.n)
     xy, component = xy[order], component[order]
@@ -193,7 +198,7 @@ def _measured(
     reach = (size[i] + size[j])[wrong, None] / 2 * rng.uniform(0.7, 1.3, (int(wrong.sum()), 1))
     turn[wrong] = rng.uniform(-math.pi, math.pi, int(wrong.sum()))
     bearing = rng.uniform(-math.pi, math.pi, int(wrong.sum()))
-    offset[wrong] = reach * np.stack([np.cos(bearing), np.sin(bearing)], axis=1)
+    offset[wrong] = angles.act(bearing, reach * np.array([1.0, 0.0]))
     error, information = _errors(exists, offset, size[i], size[j], rng)
     log_odds = np.where(true, 3.0, -1.0) + damage.blur * rng.normal(0.0, 3.0, len(ends))
     made = PairHypotheses(

@@ -1,8 +1,8 @@
 """Pair hypotheses as the edges of a measurement graph.
 
-    p   = e^l / (1 + sum e^l)                    over the hypotheses of a pair, which exclude each other and "no neighbours"
-    d   = R(theta_i) xy                          what a hypothesis says in the canvas
-    W   = R(theta_i) L R(theta_i)^T,             L = L_xy - L_xa L_aa^-1 L_ax: what it knows of the place whatever the angle
+    p = e^l / (1 + sum e^l)             the hypotheses of a pair exclude each other and "no neighbours"
+    d = R(theta_i) xy                   what a hypothesis says in the canvas
+    W = R(theta_i) L R(theta_i)^T       what it knows of the place whatever the angle, L = L_xy - L_xa L_aa^-1 L_ax
 
 L is marginalised, not conditioned on the angle: synchronized angles are off by about as much as measured ones, and the
 joint fit (`pose_graph`) uses the full information.

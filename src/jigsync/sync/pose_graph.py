@@ -45,8 +45,11 @@ CONVERGED: Final = 1e-7
 
 _DAMPING: Final = 1e-6
 _MOST_DAMPING: Final = 1e6
-_RIDGE: Final = 1e-12
+_RIDGE: Final = 1e-10
 """Share of each diagonal entry that keeps covariances finite where something is not known at all."""
+_LEAST: Final = 1e-6
+"""Least diagonal entry of places, and of angles, as a share of the largest: what damps an unknown of which nothing is
+known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +146,7 @@ def covariances(
     whole = np.zeros((3 * found.n, 3 * found.n))
     if len(system.index):
         h, _ = system.normal(angle, xy, np.inf)
-        whole[np.ix_(system.index, system.index)] = _solved(h, _RIDGE * h.diagonal(), np.eye(len(system.index)))
+        whole[np.ix_(system.index, system.index)] = _solved(h, _RIDGE * system.scale(h), np.eye(len(system.index)))
     out = np.empty((found.n, 3, 3))
     for component, (slides, turns) in enumerate(system.free):
         members = np.flatnonzero(system.components == component)
@@ -255,19 +258,25 @@ class _System:
             return (angle, xy), 0.0, damping
         before = self.cost(angle, xy, c)
         h, g = self.normal(angle, xy, c)
-        scale = np.zeros((self.found.n, 3))
-        scale.flat[self.index] = h.diagonal()
-        scale[:, :2] = scale[:, :2].mean(axis=1, keepdims=True)
-        extra = np.maximum(scale.flat[self.index], np.finfo(float).tiny)
+        scale = self.scale(h)
         while damping <= _MOST_DAMPING:
             move = np.zeros((self.found.n, 3))
-            move.flat[self.index] = _solved(h, damping * extra, g)
+            move.flat[self.index] = _solved(h, damping * scale, g)
             turned, shifted = angle + move[:, 2], xy + move[:, :2]
             after = self.cost(turned, shifted, c)
             if after <= before:
                 return (turned, shifted), (before - after) / (before + 1.0), max(damping / 10, _DAMPING)
             damping *= 10
         return (angle, xy), 0.0, _DAMPING
+
+    def scale(self, h: Floats | csc_matrix) -> Floats:
+        """(K,) what each unknown is damped by: the diagonal, alike in x and y, and never 0."""
+        scale = np.zeros((self.found.n, 3))
+        scale.flat[self.index] = h.diagonal()
+        scale[:, :2] = scale[:, :2].mean(axis=1, keepdims=True)
+        for kind in (scale[:, :2], scale[:, 2]):
+            np.maximum(kind, _LEAST * kind.max() if kind.max() > 0 else 1.0, out=kind)
+        return scale.flat[self.index]
 
     @staticmethod
     def _off(prior: PosePrior, angle: Floats, xy: Floats) -> Floats:

@@ -3,9 +3,9 @@
     i_from_j o j_from_k = i_from_k                     three
     i_from_j o j_from_k = i_from_l o l_from_k          four
 
-within what the covariances of the poses add up to. Contacts of a picture make loops of three where pieces meet in
-threes (tears) and loops of four where they meet in fours (grids); a wrong hypothesis closes few. With p the belief in the
-other hypotheses of a loop, one that is in loops at all has
+within what the covariances of the poses add up to. Contacts of a picture make loops of three where three fragments
+meet (tears) and of four where four meet (grids); a wrong hypothesis closes few. With p the belief in the other
+hypotheses of a loop, one that is in loops at all has
 
     l'_e = l_e + log(LONELY + sum_closed GAIN p_f p_g ..),       p from l', a few times over
 

@@ -42,6 +42,9 @@ off, for the places come from angles that were not fitted together with them."""
 JOINS: Final = 0.25
 """Least belief in a hypothesis that joins two fragments. One alone between two parts always agrees."""
 
+CERTAIN: Final = 1e4
+"""How many times as much as the best hypothesis is known of what is given: pins, and that all angles are 0."""
+
 MEDIAN: Final = 2.366
 """Of a chi-squared of three degrees of freedom."""
 
@@ -85,7 +88,7 @@ class PoseResult:
         agrees: (H,) at most one of each pair.
         confidences: (N,) share of a fragment's hypotheses, by probability, that agree.
         scale: how many times larger errors seem to be than the information says, at least 1.
-        energy: minus the log-odds of what agrees, sum (chi2 / 2 - log-odds); lower is better.
+        energy: sum min(0, chi2 / 2 - log-odds) over what agrees; lower is better.
     """
 
     angle: Floats
@@ -121,7 +124,8 @@ class _Job:
 
     def __init__(self, found: PairHypotheses, options: PoseOptions, prior: PosePrior | None, upright: bool) -> None:
         self.found, self.options, self.upright = found, options, upright
-        self.prior = prior
+        self.prior = _upright(found, prior) if upright else prior
+        self.rough = doubted(found)
         self.pair = pairs_of(found)
         self.p = probabilities(self.pair, found.log_odds)
         self.belief = probabilities(self.pair, believed(found, self.pair)) if options.loops else self.p
@@ -162,7 +166,7 @@ class _Job:
 
     def _places(self, angle: Floats, weight: Floats) -> Floats:
         graph = graph_of(self.found, weight)
-        measured = displacements(doubted(self.found), angle, weight)
+        measured = displacements(self.rough, angle, weight)
         prior = None
         if self.prior is not None:
             known = np.einsum("naa->na", self.prior.information[:, :2, :2]).mean(axis=1, keepdims=True)
@@ -173,19 +177,10 @@ class _Job:
 
     def _together(self, angle: Floats, xy: Floats) -> tuple[Floats, Floats, float]:
         """All poses at once: first by what anybody would believe of the errors, then by what the information says."""
-        prior = self._prior(angle, xy)
-        rough = refine(doubted(self.found), self.weight, angle, xy, width=WIDTH, start_width=START_WIDTH, prior=prior)
-        scale = self._scale(chi_squared(self.found, rough.angle, rough.xy))
-        fine = refine(self.found, self.weight, rough.angle, rough.xy, width=WIDTH * scale, prior=prior)
+        first = refine(self.rough, self.weight, angle, xy, width=WIDTH, start_width=START_WIDTH, prior=self.prior)
+        scale = self._scale(chi_squared(self.found, first.angle, first.xy))
+        fine = refine(self.found, self.weight, first.angle, first.xy, width=WIDTH * scale, prior=self.prior)
         return fine.angle, fine.xy, scale
-
-    def _prior(self, angle: Floats, xy: Floats) -> PosePrior | None:
-        """The caller's prior, or that all angles are 0, a hundred times as sure as any hypothesis."""
-        if not self.upright:
-            return self.prior
-        information = np.zeros((self.found.n, 3, 3)) if self.prior is None else self.prior.information.copy()
-        information[:, 2, 2] += 1e4 * self.found.information[:, 2, 2].max(initial=1.0)
-        return PosePrior(np.zeros(self.found.n), xy if self.prior is None else self.prior.xy, information)
 
     def _scale(self, chi2: Floats) -> float:
         """The median error of the best believed hypothesis of each pair, against what it should be."""
@@ -204,7 +199,7 @@ class _Job:
         middle = np.stack([np.bincount(components, xy[:, axis]) / size for axis in (0, 1)], axis=1)
         middle[np.unique(components[told])] = 0.0
         xy = xy - middle[components]
-        covariance = scale**2 * covariances(found, holds, angle, xy, self._prior(angle, xy))
+        covariance = scale**2 * covariances(found, holds, angle, xy, self.prior)
         return PoseResult(
             angle=angle,
             xy=xy,
@@ -217,3 +212,10 @@ class _Job:
             scale=scale,
             energy=float(np.minimum(-odds[agrees], 0.0).sum()),
         )
+
+
+def _upright(found: PairHypotheses, prior: PosePrior | None) -> PosePrior:
+    """The prior, and that all angles are 0."""
+    information = np.zeros((found.n, 3, 3)) if prior is None else prior.information.copy()
+    information[:, 2, 2] += CERTAIN * found.information[:, 2, 2].max(initial=1.0)
+    return PosePrior(np.zeros(found.n), np.zeros((found.n, 2)) if prior is None else prior.xy, information)
