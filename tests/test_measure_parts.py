@@ -6,9 +6,16 @@ import threading
 import time
 from functools import partial
 
+import numpy as np
 import pytest
 
+import jigsync
+from jigsync.data import picture
+from jigsync.measure import registry
+from jigsync.measure.learned import Learned
 from jigsync.measure.parts import EVEN, side_by_side, spans, using_threads
+from jigsync.values.measurements import Measurements
+from jigsync.values.puzzle import Puzzle
 
 
 @pytest.mark.parametrize("most", [1, 3, 8, 50])
@@ -57,6 +64,35 @@ def test_threads_are_said_for_a_block_and_its_thread_only() -> None:
             pass
         assert side_by_side([threading.get_ident] * 2) == [threading.get_ident()] * 2
     assert others == [{0, 1}]
+
+
+def test_what_is_measured_knows_no_threads() -> None:
+    puzzle = jigsync.cut(picture("coffee"), 4, "severe", cell=48, seed=3)
+    with using_threads(1):
+        one = Learned().measure(puzzle)
+    assert not one.note
+    for threads in (2, 4):
+        with using_threads(threads):
+            other = Learned().measure(puzzle)
+        np.testing.assert_array_equal(other.sides().to_dense(), one.sides().to_dense())
+        np.testing.assert_array_equal(other.border, one.border)
+        np.testing.assert_array_equal(other.reach, one.reach)
+
+
+def test_a_solve_measures_with_the_threads_it_is_given() -> None:
+    seen: list[int] = []
+
+    class Asks:
+        name = "asks"
+
+        def measure(self, puzzle: Puzzle) -> Measurements:
+            met = threading.Barrier(3, timeout=30)
+            seen.append(len(side_by_side([met.wait] * 3)))
+            return registry.get("seam").measure(puzzle)
+
+    puzzle = jigsync.cut(picture("coffee"), 2, "clean", cell=32)
+    assert jigsync.solve(puzzle, measurer=Asks(), threads=3)
+    assert seen == [3]
 
 
 @pytest.mark.parametrize("count", [1, 4])

@@ -259,3 +259,15 @@ def test_trim_keeps_the_fullest_window() -> None:
     assert turned.turns.tolist() == [1, 2, 3, 0, 1, 2]
     # One turn counter-clockwise: the left column becomes the bottom row, read from left to right.
     assert turned.cells.tolist() == [[1, 0], [1, 1], [1, 2], [0, 0], [0, 1], [0, 2]]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, np.finfo(np.float32).max])
+@pytest.mark.parametrize("name", [*NAMES, "exact", "exhaustive"])
+def test_scores_that_no_sum_can_hold_are_refused(name: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    puzzle = planted(Grid(2, 2), 3)
+    dense = puzzle.scores.to_dense().copy()
+    dense[0, 5] = dense[5, 0] = value
+    request = puzzle.request(layout=Grid(2, 2))
+    monkeypatch.setattr(type(request.measurements), "sides", lambda _: replace(puzzle.scores, dense=dense))
+    with pytest.raises(OptionError, match="must be finite numbers of at most 1e"):
+        base.get(name).solve(request)

@@ -203,10 +203,16 @@ class Ladder:
 def _floats(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
     if array.shape != shape:
         raise bad_value(name, "the decoder", f"an array of shape {shape}", array.shape)
-    largest = max(float(array.max(initial=0)), -float(array.min(initial=0)))
-    if not largest <= LARGEST_SCORE or np.isnan(array.max(initial=0)):
-        raise bad_value(name, "the decoder", f"finite numbers of at most {LARGEST_SCORE:g} in size", largest)
+    check_numbers(name, "the decoder", array)
     return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def check_numbers(name: str, owner: str, array: NDArray[Any]) -> None:
+    """Refuses numbers whose sums no energy can hold: NaN, infinities, and what is larger than LARGEST_SCORE."""
+    most, least = float(array.max(initial=0)), float(array.min(initial=0))
+    if not (most <= LARGEST_SCORE and least >= -LARGEST_SCORE):  # NaN is neither
+        worst = most if not most <= LARGEST_SCORE else least
+        raise bad_value(name, owner, f"finite numbers of at most {LARGEST_SCORE:g} in size", worst)
 
 
 def check_size(n: int, grid: Grid) -> None:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.engine.problem import check_numbers
 from jigsync.solvers.base import SolveRequest
 from jigsync.solvers.energy import Ints, sparse_rows
 from jigsync.values import z4
@@ -52,8 +53,12 @@ class SideTable:
 
     @classmethod
     def of(cls, request: SolveRequest) -> SideTable:
-        """The table of a request's fragments without the excluded ones."""
-        return cls(select(request.measurements.sides(), request.belonging), request.upright)
+        """The table of a request's fragments without the excluded ones; OptionError for scores that no sum can hold."""
+        scores = request.measurements.sides()
+        for name, part in (("dense", scores.dense), ("values", scores.values), ("border", scores.border)):
+            if part is not None:
+                check_numbers(name, "side scores", part)
+        return cls(select(scores, request.belonging), request.upright)
 
     @property
     def n(self) -> int:
