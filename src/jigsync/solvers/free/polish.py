@@ -41,6 +41,8 @@ ALONG: Final = 2.0
 """Standard deviation of a match along its seam, in steps of the outline."""
 HOLD: Final = 1e-3
 """Of a hypothesis' information: it holds what no contact holds, and bends to what contacts say."""
+OVERLAP: Final = 0.02
+"""Of the size: how deep outlines of touching fragments may lie in each other. Scans and masks take some of the rim in."""
 FACING: Final = 0.3
 """Least agreement of two normals for a contact."""
 
@@ -145,14 +147,18 @@ def polish(
         if np.isfinite(gap_sigma) and gap_sigma > 0:
             system.matrix[-1, -1] += gap_sigma**-2
             system.right[-1] -= (gap - start) * gap_sigma**-2
-        move = _solve(system, gap_sigma > 0)
+        move = _solve(system, None if gap_sigma > 0 else 0.0)
+        low, high = -OVERLAP * size - gap, shapes.reach - gap
+        if move is not None and not low <= move[-1] <= high:
+            # Poses that were fitted for a gap that cannot be would drift from round to round.
+            move = _solve(system, float(np.clip(move[-1], low, high)))
         if move is None:
             break
         step_pose = move[:-4].reshape(-1, 3)
         limit = np.minimum(1.0, 0.3 * size / np.maximum(np.hypot(*step_pose[:, :2].T), 1e-9))
         pose[variable] += step_pose * limit[:, None]
         pose[:, 2] = angles.wrap(pose[:, 2])
-        gap = float(np.clip(gap + move[-1], 0.0, shapes.reach))
+        gap += float(move[-1])
     information = np.zeros((n, 3, 3))
     blocks = np.arange(int(variable.sum()))
     square = system.matrix[:-4, :-4].reshape(len(blocks), 3, len(blocks), 3)
@@ -229,20 +235,22 @@ def _add_links(system: _System, pose: Floats, links: Links) -> None:
     system.add(a, b, weight[:, None, None] * (rows.transpose(0, 2, 1) @ links.information @ rows))
 
 
-def _solve(system: _System, with_gap: bool) -> Floats | None:
-    """The step of all variables, 0 for what is fixed; None when there is none."""
+def _solve(system: _System, gap: float | None) -> Floats | None:
+    """The step of all variables, 0 for what is fixed; None when there is none. `gap`: its step, None to fit it."""
     free = np.ones(len(system.right), dtype=bool)
     free[-4:-1] = False
-    free[-1] = with_gap
+    free[-1] = gap is None
     at = np.flatnonzero(free)
     out = np.zeros(len(free))
+    out[-1] = gap or 0.0
     if not len(at):
         return None
     matrix = system.matrix[np.ix_(at, at)]
     matrix[np.diag_indices(len(at))] *= 1.0 + 1e-6
     matrix[np.diag_indices(len(at))] += 1e-9
     try:
-        out[at] = cho_solve(cho_factor(matrix, check_finite=False), system.right[at], check_finite=False)
+        right = system.right[at] - system.matrix[at, -1] * out[-1]
+        out[at] = cho_solve(cho_factor(matrix, check_finite=False), right, check_finite=False)
     except LinAlgError:
         return None
     return out
