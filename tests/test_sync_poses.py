@@ -181,7 +181,7 @@ def test_loops_are_those_of_an_enumeration() -> None:
 
 
 def test_loops_close_as_often_as_their_errors_allow() -> None:
-    assert GATE == pytest.approx(11.34, abs=0.1)  # 99 % of a chi-squared of three degrees of freedom
+    assert pytest.approx(11.34, abs=0.1) == GATE  # 99 % of a chi-squared of three degrees of freedom
     made, found = planted(80, HONEST, 4)
     three, four = find_loops(found, probabilities(pairs_of(found), found.log_odds))
     for loops in (three, four):
@@ -281,7 +281,9 @@ def test_covariances_are_those_of_many_draws() -> None:
     angle, xy = turned(made.angle, made.xy, 0.7)
     rotation = np.eye(3)
     rotation[:2, :2] = angles.matrix(0.7)
-    np.testing.assert_allclose(covariances(found, weight, angle, xy), rotation @ told @ rotation.T, rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(
+        covariances(found, weight, angle, xy), rotation @ told @ rotation.T, rtol=1e-4, atol=1e-9
+    )
 
 
 def test_covariances_towards_components_and_priors() -> None:

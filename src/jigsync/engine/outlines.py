@@ -132,9 +132,7 @@ def matches(
 def overlap(rasters: Kept, pairs: Pairs, slack: float) -> Floats:
     """Of each pair's a the share of inner points that lie deeper than `slack` in both (K,)."""
     share = np.zeros(len(pairs))
-    _functions().jig_overlap(
-        ctypes.byref(rasters.struct), len(pairs), _pointer(pairs.rows), slack, _pointer(share)
-    )
+    _functions().jig_overlap(ctypes.byref(rasters.struct), len(pairs), _pointer(pairs.rows), slack, _pointer(share))
     return share
 
 

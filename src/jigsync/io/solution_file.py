@@ -149,7 +149,8 @@ def _gauge(node: Node, grid: bool) -> Gauge:
         raise listed.refuse(f"as many probabilities as there are angles, 1 to {MAX_ANGLES}")
     if not math.isclose(sum(p), 1.0, abs_tol=1e-6) or not math.isclose(p[0], confidence.number(0.0, 1.0), abs_tol=1e-6):
         raise listed.refuse("probabilities that sum to 1, the first one equal to the confidence")
-    turns = node.key("turns").integer(0, z4.ORDER - 1) if grid and node.has("turns") else None
+    said = node.key("turns").optional() if grid and node.has("turns") else None
+    turns = None if said is None else said.integer(0, z4.ORDER - 1)
     quarters = len(angles) == z4.ORDER and all(
         math.isclose(a, b, abs_tol=1e-9) for a, b in zip(angles, QUARTERS, strict=True)
     )

@@ -59,7 +59,8 @@ def lattice_of(xy: Floats) -> Lattice | None:
     n = len(xy)
     if n < FEWEST:
         return None
-    distance, near = cKDTree(xy).query(xy, k=min(NEIGHBOURS, n - 1) + 1)
+    found = cKDTree(xy).query(xy, k=min(NEIGHBOURS, n - 1) + 1)
+    distance, near = (np.asarray(part) for part in found)
     pitch = float(np.median(distance[:, 1:3]))
     if pitch <= 0:
         return None

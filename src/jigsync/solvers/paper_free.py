@@ -11,6 +11,7 @@ from jigsync.sync.poses import CERTAIN, PoseOptions, PoseResult, synchronize_pos
 from jigsync.values.hypotheses import PairHypotheses
 from jigsync.values.pose import Pose
 
+
 def solve_free(request: SolveRequest, options: PoseOptions | None = None) -> Assignment:
     """Poses of all fragments that hypotheses or pins hold; of the others nothing is claimed."""
     chosen = request.belonging

@@ -40,7 +40,7 @@ def matrix(angle: float | NDArray[Any]) -> Floats:
 
 
 def act(angle: float | NDArray[Any], xy: NDArray[Any]) -> Floats:
-    """R(angle) xy = cos(angle) xy + sin(angle) R(1) xy. Shapes: angle (...,) or (), xy (..., 2) -> (..., 2), broadcast."""
+    """R(angle) xy = cos(angle) xy + sin(angle) R(1) xy. Shapes: angle (...,), xy (..., 2) -> (..., 2), broadcast."""
     theta, xy = np.asarray(angle, dtype=np.float64)[..., None], np.asarray(xy, dtype=np.float64)
     return np.asarray(np.cos(theta) * xy + np.sin(theta) * z4.act(1, xy))
 

@@ -1,6 +1,6 @@
 """Poses as arrays, for code that composes thousands at once: the last axis is (x, y, angle), as in an information.
 
-    dst_from_src:  x_dst = R(angle) x_src + xy          a_from_c = compose(a_from_b, b_from_c)
+dst_from_src:  x_dst = R(angle) x_src + xy          a_from_c = compose(a_from_b, b_from_c)
 """
 
 from __future__ import annotations

@@ -73,14 +73,10 @@ def refit(shapes: Shapes, links: Links, joined: Joined, gap: float, slack: float
         reach = min(shapes.reach, gap + 3 * scale)
         noise = max(scale / 3, 0.5)
         pairs = Pairs(links.i, links.j, still, pose)  # i's frame is the canvas: only i_from_j moves
-        blocks, count = engine.contacts(
-            shapes.rasters, pairs, gap, scale, reach, FACING, 1.0 / (APART * noise**2)
-        )
+        blocks, count = engine.contacts(shapes.rasters, pairs, gap, scale, reach, FACING, 1.0 / (APART * noise**2))
         length = count * shapes.outlines.step
         unit = 1.0 / (APART * sigma**2)
-        support = engine.matches(
-            shapes.rasters, pairs, row, s, t, strength, reach + sigma, sigma, unit, blocks
-        )
+        support = engine.matches(shapes.rasters, pairs, row, s, t, strength, reach + sigma, sigma, unit, blocks)
         upper = np.triu(blocks[:, 3:6, 3:6])
         matrix = upper + np.triu(upper, 1).transpose(0, 2, 1)
         error = motion.difference(pose, links.i_from_j)
