@@ -14,11 +14,11 @@ from jigsync import cli
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.io.solution_file import load_solution
 from jigsync.io.truth_file import load_truth
-from jigsync.score.cells import score
+from jigsync.score.poses import score_poses
 from jigsync.solution import Solution
 from jigsync.values.puzzle import Puzzle
 
-FAST = ["--picture", "astronaut", "--grid", "2x3", "--severity", "light"]
+FAST = ["--picture", "astronaut", "--pieces", "6"]
 
 
 def test_demo_leaves_what_the_readme_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,7 +26,7 @@ def test_demo_leaves_what_the_readme_names(tmp_path: Path, capsys: pytest.Captur
     assert cli.main(["demo", *FAST, "--seed", "3", "--out", str(out), "--json"]) == 0
     captured = capsys.readouterr()
     result = json.loads(captured.out)
-    assert "6 fragments" in captured.err
+    assert "6 pieces" in captured.err
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `([\w./]+)` \|", readme.partition("demo-out/")[2].partition("\n## ")[0], re.MULTILINE))
     assert {path.name + "/" * path.is_dir() for path in out.iterdir()} == named
@@ -37,9 +37,11 @@ def test_demo_leaves_what_the_readme_names(tmp_path: Path, capsys: pytest.Captur
     )
     assert set(puzzle.ids) == set(solution.placement) == set(truth.placement)
     assert not list((out / "puzzle").rglob("*truth*"))
-    assert any(placed.turns % 2 for placed in truth.placement.values())
-    assert result["scores"] == score(solution, truth).to_json()
-    assert result["scores"]["best4"]["AA+rot"] == 1.0, "six lightly damaged fragments are easy"
+    assert any(placed.pose is not None and placed.pose.turns is None for placed in truth.placement.values())
+    again = score_poses(solution, truth, puzzle).to_json()
+    for measure in ("fragments", "placed", "right", "perfect", "contacts", "claims", "largest", "upright"):
+        assert result["scores"][measure] == again[measure]
+    assert result["scores"]["right"] == 1.0, "six torn pieces are easy"
     for name in ("before.png", "after.png", "compare.png"):
         with Image.open(out / name) as picture:
             assert min(picture.size) > 200
@@ -62,8 +64,7 @@ def test_demo_replaces_an_older_demo_and_nothing_else(tmp_path: Path, capsys: py
     ("option", "said"),
     [
         (["--picture", "mona-lisa"], "one of astronaut"),
-        (["--grid", "0"], "'rows' of a grid"),
-        (["--severity", "mild"], "one of clean"),
+        (["--pieces", "1"], "'pieces' of"),
         (["--seed", "-1"], "'seed'"),
     ],
 )
