@@ -78,14 +78,12 @@ def _block(here: Floats32, there: Floats32, none: Floats32, owner: Ints, start: 
         rows = slice(max(start[fragment], part.start) - part.start, min(start[fragment + 1], part.stop) - part.start)
         scores[rows, start[fragment] : start[fragment + 1]] = -np.inf
     top = np.maximum(scores.max(axis=1), none[part])
-    # The exponentials are summed in place of the scores, whose few large ones are looked up first.
-    row, col = np.nonzero(scores > top[:, None] + np.float32(np.log(LEAST_P)))
-    score = scores[row, col]
     scores -= top[:, None]
-    np.exp(scores, out=scores)
-    log_all = top + np.log(scores.sum(axis=1) + np.exp(none[part] - top))
-    good = score - log_all[row] > np.log(LEAST_P)
-    row, col, score = row[good], col[good], score[good]
+    share = np.exp(scores, out=scores)
+    total = share.sum(axis=1) + np.exp(none[part] - top)
+    row, col = np.nonzero(share > np.float32(LEAST_P) * total[:, None])
+    score = np.log(share[row, col]) + top[row]
+    log_all = top + np.log(total)
     order = np.lexsort((-score, row))
     row, col, score = row[order], col[order], score[order]
     first = np.searchsorted(row, np.arange(len(top)))

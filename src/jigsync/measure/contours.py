@@ -145,6 +145,7 @@ def read(outlines: Outlines, scans: list[Scan], codes: SampleCodes) -> Read:
     gap = estimate_gap(found, poses, outlines)
     if gap > 0:
         poses = propose(found, outlines, gap)
+    poses = poses.keep(np.arange(min(len(poses), MOST_PER_FRAGMENT * outlines.n)))
     touching = contacts(poses, outlines, codes, log_all, Depths.of(scans), gap)
     return Read(outlines, matches, poses, touching, gap, described(poses, touching, outlines))
 
