@@ -151,7 +151,7 @@ def polish(
         step_pose = move[:-4].reshape(-1, 3)
         limit = np.minimum(1.0, 0.3 * size / np.maximum(np.hypot(*step_pose[:, :2].T), 1e-9))
         pose[variable] += step_pose * limit[:, None]
-        pose[:, 2] = angles.wrap(pose[:, 2])
+        pose[variable, 2] = angles.wrap(pose[variable, 2])
         gap = float(np.clip(gap + move[-1], 0.0, shapes.reach))
     information = np.zeros((n, 3, 3))
     blocks = np.arange(int(variable.sum()))
