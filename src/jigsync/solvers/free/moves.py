@@ -89,9 +89,7 @@ def _worth_alone(scene: Scene, state: State, found: Support, rows: Ints) -> NDAr
     """
     evidence, links = scene.evidence, scene.evidence.links
     n = len(state.part)
-    held = np.bincount(found.i, weights=found.gain, minlength=n) + np.bincount(
-        found.j, weights=found.gain, minlength=n
-    )
+    held = np.bincount(found.i, weights=found.gain, minlength=n) + np.bincount(found.j, weights=found.gain, minlength=n)
     out = np.zeros((len(rows), 2), dtype=bool)
     for side, forced in ((0, (rows + evidence.once) % (2 * evidence.once)), (1, rows)):
         moved = links.j[forced]  # i stays
@@ -107,9 +105,7 @@ def _worth_alone(scene: Scene, state: State, found: Support, rows: Ints) -> NDAr
     return out
 
 
-def _parts(
-    scene: Scene, state: State, found: Support, row: int, alone: NDArray[np.bool_], cut: bool
-) -> list[Ints]:
+def _parts(scene: Scene, state: State, found: Support, row: int, alone: NDArray[np.bool_], cut: bool) -> list[Ints]:
     """What may come off to obey a hypothesis, the smaller parts first."""
     i, j = int(scene.evidence.links.i[row]), int(scene.evidence.links.j[row])
     n, part = len(state.part), state.part
