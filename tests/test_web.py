@@ -173,7 +173,12 @@ def test_pins_and_exclusions_are_respected(server: Server, held: dict[str, Any])
         held["id"], grid="2x3", pins={wrong: [0, 0, 1]}, exclude=["f005" if wrong != "f005" else "f004"]
     )
     fragments = job["shown"]["solution"]["fragments"]
-    assert fragments[wrong] == {"row": 0, "col": 0, "turns": 1, "confidence": 1.0}
+    assert {key: fragments[wrong][key] for key in ("row", "col", "turns", "confidence")} == {
+        "row": 0,
+        "col": 0,
+        "turns": 1,
+        "confidence": 1.0,
+    }
     assert fragments["f005" if wrong != "f005" else "f004"]["row"] is None
     assert job["shown"]["solution"]["gauge"]["probabilities"] == [1.0, 0.0, 0.0, 0.0]
 
@@ -228,6 +233,33 @@ def test_candidates_and_the_four_gauges(server: Server, held: dict[str, Any], so
     assert once["solution"]["grid"] == solution["grid"][::-1]
     p = solution["gauge"]["probabilities"]
     assert once["solution"]["gauge"]["probabilities"] == [*p[1:], p[0]]
+
+
+def test_cells_say_where_a_fragment_is(server: Server, held: dict[str, Any], solution: dict[str, Any]) -> None:
+    """A person moves fragments from cell to cell: what the poses said before does not count."""
+    moved = json.loads(json.dumps(solution))
+    one, other = (next(f for f in moved["fragments"].values() if (f["row"], f["col"]) == c) for c in ((0, 0), (1, 1)))
+    one["col"], other["col"] = other["col"], one["col"]
+    one["row"], other["row"] = other["row"], one["row"]
+    one["turns"] = (one["turns"] + 1) % 4
+    answer = server.post(f"/api/puzzles/{held['id']}/turned", {"solution": moved, "turns": 0}).json()["solution"]
+    found = next(f for f in answer["fragments"].values() if (f["row"], f["col"]) == (1, 1))
+    assert (found["x"], found["y"], found["angle"] % 360) == (1.5 * 48, 1.5 * 48, 90 * one["turns"])
+    one["turns"] = None
+    refused = server.post(f"/api/puzzles/{held['id']}/turned", {"solution": moved, "turns": 0})
+    assert (refused.status_code, "turns' of 'solution' must be" in refused.json()["detail"]) == (422, True)
+
+
+def test_a_solution_of_format_1_is_taken(server: Server, held: dict[str, Any], solution: dict[str, Any]) -> None:
+    keys = ("status", "reason", "grid", "solver", "seconds")
+    old = {"format": "jigsync-solution/1", **{key: solution[key] for key in keys}}
+    old["gauge"] = {key: solution["gauge"][key] for key in ("turns", "confidence")}
+    old["fragments"] = {
+        name: {key: f[key] for key in ("row", "col", "turns", "confidence")}
+        for name, f in solution["fragments"].items()
+    }
+    answer = server.post(f"/api/puzzles/{held['id']}/solution", {"step": {"solution": old}}).json()
+    assert answer["fragments"] == solution["fragments"]
 
 
 # ---------------------------------------------------------------------------------------------- out

@@ -6,7 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from jigsync.io.placement_json import MAX_COMPONENT, MAX_XY
+
 FragmentId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", examples=["f003"])]
+Number = Annotated[float, Field(ge=-MAX_XY, le=MAX_XY)]
+Size = Annotated[float, Field(ge=1e-3, le=MAX_XY)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Turns = Annotated[int, Field(ge=0, le=3, description="quarter turns, counter-clockwise")]
 Cell = Annotated[int, Field(ge=0, le=9999)]
@@ -27,29 +31,37 @@ class Problem(Model):
 
 
 class PlacedModel(Model):
-    """A fragment's cell and turns; row and col are null when it is unplaced."""
+    """A fragment's cell and turns; row and col are null when it is unplaced. In a grid these say where it is: angle, x
+    and y are written for other programs, and not read."""
 
     row: Cell | None
     col: Cell | None
-    turns: Turns
+    turns: Turns | None
     confidence: Share | None = None
+    component: Annotated[int, Field(ge=0, le=MAX_COMPONENT)] | None = None
+    angle: Number | None = None
+    x: Number | None = None
+    y: Number | None = None
 
 
 class GaugeModel(Model):
     """The global turn; `probabilities` of 0..3 further turns being upright."""
 
-    turns: Turns
+    turns: Turns | None
     confidence: Share
     probabilities: Annotated[list[Share], Field(min_length=4, max_length=4)] | None = None
+    angles: Annotated[list[Number], Field(min_length=4, max_length=4)] | None = None
 
 
 class SolutionModel(Model):
-    """solution.json."""
+    """solution.json of a grid, of format 2 or 1."""
 
-    format: Literal["jigsync-solution/1"]
+    format: Literal["jigsync-solution/2", "jigsync-solution/1"]
     status: Literal["ok", "partial", "failed"]
     reason: str = ""
+    layout: Literal["grid"] = "grid"
     grid: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=2, max_length=2)] | None
+    pitch: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
     gauge: GaugeModel
     fragments: dict[FragmentId, PlacedModel]
     solver: str = ""

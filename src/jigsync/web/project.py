@@ -16,9 +16,10 @@ from pydantic import ValidationError
 from jigsync.io.files import json_bytes, parse_json
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.io.schema import Node
-from jigsync.io.solution_file import parse_solution
+from jigsync.io.solution_file import OLD_FORMAT, parse_solution
 from jigsync.solution import Solution
 from jigsync.values.errors import FormatError, InputError
+from jigsync.values.placement import Pitch, Placed, cell_pitch
 from jigsync.values.puzzle import Puzzle
 from jigsync.web.archive import readable
 from jigsync.web.models import ProjectModel, SolutionModel, Step, plain
@@ -28,20 +29,42 @@ Project = ProjectModel
 
 
 def solution_of(model: SolutionModel, puzzle: Puzzle, name: str = "solution") -> Solution:
-    """The checked solution of a request; it must be of this puzzle. InputError otherwise."""
-    solution = parse_solution(Node(plain_solution(model), name))
-    if set(solution.placement) != set(puzzle.ids):
+    """The checked solution of a request; it must be of this puzzle. InputError otherwise.
+
+    Cells and turns say where fragments are; poses are made from them, as a person moves fragments from cell to cell.
+    """
+    cells = parse_solution(Node(_cells_only(model), name))
+    if set(cells.placement) != set(puzzle.ids):
         raise InputError(f"The {name} must name every fragment of the puzzle '{puzzle.name}', and no other.")
-    placement = {name: solution.placement[name] for name in puzzle.ids}
-    return replace(solution, placement=placement, puzzle=puzzle)
+    pitch: Pitch = cell_pitch(puzzle, cells.placement)
+    if model.pitch is not None:
+        pitch = model.pitch[0], model.pitch[1]
+    placement = {}
+    for fragment in puzzle.ids:
+        placed = cells.placement[fragment]
+        if placed.cell is not None:
+            component = model.fragments[fragment].component or 0
+            placed = replace(Placed.at(*placed.cell, placed.turns, placed.confidence, pitch=pitch), component=component)
+        placement[fragment] = placed
+    return replace(cells, placement=placement, pitch=pitch if cells.grid else None, puzzle=puzzle)
 
 
-def plain_solution(model: SolutionModel) -> dict[str, Any]:
-    """The model in the form of solution.json, which leaves unknown probabilities out."""
-    value = plain(model)
-    if value["gauge"]["probabilities"] is None:
-        del value["gauge"]["probabilities"]
-    return value
+def _cells_only(model: SolutionModel) -> dict[str, Any]:
+    """The model as a solution.json of format 1, which leaves unknown probabilities out."""
+    gauge = {"turns": model.gauge.turns or 0, "confidence": model.gauge.confidence}
+    return {
+        "format": OLD_FORMAT,
+        "status": model.status,
+        "reason": model.reason,
+        "grid": model.grid,
+        "gauge": gauge if model.gauge.probabilities is None else {**gauge, "probabilities": model.gauge.probabilities},
+        "fragments": {
+            name: {"row": p.row, "col": p.col, "turns": 0 if p.row is None else p.turns, "confidence": p.confidence}
+            for name, p in model.fragments.items()
+        },
+        "solver": model.solver,
+        "seconds": model.seconds,
+    }
 
 
 def check_step(step: Step, puzzle: Puzzle) -> Solution | None:
