@@ -27,7 +27,7 @@ from jigsync.solvers.base import Assignment, Progress, Solver, SolveRequest
 from jigsync.solvers.candidates import Candidate, candidates_for
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, OptionError, bad_value
-from jigsync.values.layout import FREE, Grid, Layout
+from jigsync.values.layout import FREE, Grid, Layout, check_cells
 from jigsync.values.measurements import Measurements, Measurer
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
@@ -109,7 +109,7 @@ def solve(
         solver: a name that `jigsync solvers` lists, or any object with the methods of `solvers.base.Solver`.
         measurer: a name, or any object with a `measure(puzzle) -> Measurements`; None takes the default.
         measurements: what was measured already; nothing is measured then.
-        grid: rows and cols; None tries all that the number of fragments allows.
+        grid: rows and cols, at most four cells for every fragment; None tries all that the number of fragments allows.
         layout: "grid" puts fragments into cells, "free" gives every fragment a pose and nothing else.
         pins: id -> (row, col, turns) of a cell, or a pose; hard constraints.
         exclude: ids that do not belong to the picture.
@@ -127,6 +127,8 @@ def solve(
     tool, called = (solvers.get(solver), solver) if isinstance(solver, str) else (solver, solver.name)
     meter = _meter(measurer)
     asked = _layout(grid, layout)
+    if isinstance(asked, Grid):
+        check_cells(asked, len(puzzle))
     fixed = {name: _pin(name, pin) for name, pin in (pins or {}).items()}
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
