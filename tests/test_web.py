@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scans import apart, cut, lay
-from web import Server, folder, puzzle_and_truth, serving, zipped
+from web import Server, folder, puzzle_and_truth, serving, until, worker_pids, zipped
 
 import jigsync
 from jigsync.cli import main
@@ -22,11 +22,10 @@ from jigsync.io.images import png_bytes, read_rgba
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution
 from jigsync.render.assemble import unpremultiply
-from jigsync.solvers.base import Progress
 from jigsync.web.jobs import Job
+from jigsync.web.limits import Limits
 from jigsync.web.models import JobModel, SolveOptions
 from jigsync.web.solving import _events
-from jigsync.web.store import HeldPuzzle
 
 PUZZLE, TRUTH = puzzle_and_truth()
 
@@ -144,7 +143,7 @@ def test_a_job_that_ends_while_it_is_sent_ends_in_the_next_event() -> None:
             return before
 
     async def heard() -> list[str]:
-        return [event async for event in _events(Ending("p", None, SolveOptions()))]
+        return [event async for event in _events(Ending("p", None, SolveOptions()), lambda: False)]
 
     with ThreadPoolExecutor(1) as thread:  # the browser tests' playwright may have a loop running in this thread
         events = [event.split("\ndata: ") for event in thread.submit(asyncio.run, heard()).result()]
@@ -202,10 +201,17 @@ def test_a_job_is_cancelled(server: Server) -> None:
 
 
 def test_a_cancelled_job_stops_its_solver() -> None:
-    job = Job("p", HeldPuzzle(PUZZLE), SolveOptions())
-    assert job.watch(Progress("solving 2x3", 0.5, -3.0)) is True
-    job.cancelled = True
-    assert job.watch(Progress("solving 2x3", 0.6, -3.0)) is False
+    """The worker hears of it, and answers with what it has."""
+    options = {"picture": "coffee", "rows": 6, "cols": 7, "shape": 0, "erosion": 0.3, "photo": 0.5}
+    with serving(Limits(running_jobs=1)) as server:
+        puzzle = server.post("/api/cuts", options).json()
+        job = server.post(f"/api/puzzles/{puzzle['id']}/jobs", {}).json()["id"]
+        until(lambda: server.get(f"/api/jobs/{job}").json()["shown"])
+        before = worker_pids(server)
+        assert server.send("DELETE", f"/api/jobs/{job}").status_code == 202
+        last = list(server.events(job))[-1][1]
+        assert (last["state"], last["shown"] is None) == ("cancelled", False)
+        assert worker_pids(server) == before, "nobody had to be ended"
 
 
 def test_one_request_solves(server: Server) -> None:

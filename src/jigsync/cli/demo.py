@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 if TYPE_CHECKING:
     from jigsync.score.cells import Scores
     from jigsync.solution import Solution
@@ -29,7 +31,6 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Cut a bundled picture into a damaged, turned, shuffled puzzle, solve it, and score the answer."""
-    import json
 
     import numpy as np
 
@@ -48,7 +49,7 @@ def demo(
     ours = (*OURS, BEFORE, AFTER, COMPARE, SOLUTION)
     check_output_folder(out, overwrite=True, ours=ours)
     puzzle, truth = jigsync.cut_with_truth(data.picture(picture), grid, severity, seed=seed)
-    typer.echo(
+    say(
         f"Cut '{picture}' into {len(puzzle)} fragments, turned and shuffled: {truth.grid}, {severity}, seed {seed}.",
         err=True,
     )
@@ -67,9 +68,9 @@ def demo(
             write_png(folder / COMPARE, np.asarray(compare(puzzle, turned, truth, title)))
     if as_json:
         result: dict[str, Any] = {"out": str(out), "status": solution.status, "reason": solution.reason}
-        typer.echo(json.dumps({**result, "seconds": solution.seconds, "scores": scores.to_json()}))
+        say_json({**result, "seconds": solution.seconds, "scores": scores.to_json()})
     else:
-        typer.echo(_report(out, solution, scores))
+        say(_report(out, solution, scores))
     if not solution:
         raise typer.Exit(1)
 

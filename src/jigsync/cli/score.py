@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jigsync.io.terminal import console, say_json
+
 if TYPE_CHECKING:
     from jigsync.score.cells import Scores
 
@@ -30,10 +32,8 @@ def score(
     The model column scores the solution as it is. best4 is a diagnostic: each measure at its best over the four turns
     of the whole assembly, which only someone who knows the truth can choose.
     """
-    import json
 
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from jigsync.io.solution_file import load_solution
@@ -45,7 +45,7 @@ def score(
     scores = score_solution(answer, home)
     if as_json:
         head = {"solution": str(solution), "truth": str(truth), "status": answer.status, "solver": answer.solver}
-        typer.echo(json.dumps({**head, **scores.to_json()}))
+        say_json({**head, **scores.to_json()})
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("measure", no_wrap=True)
@@ -59,10 +59,10 @@ def score(
         else:
             shown = [f"{100 * value:.1f} %" for value in (model[name], best4[name])]
         table.add_row(name, *shown, MEANING[name])
-    console = Console(highlight=False)
-    console.print(table)
+    screen = console()
+    screen.print(table)
     words = _words(scores) if answer else f"The solver failed: {answer.reason or 'it gave no reason.'}"
-    console.print(words, soft_wrap=True, markup=False)
+    screen.print(words, soft_wrap=True, markup=False)
 
 
 def _words(scores: Scores) -> str:

@@ -214,7 +214,7 @@ def read_bytes(path: StrPath, limit: int) -> bytes:
 
 
 def open_plain(path: StrPath) -> BinaryIO:
-    """A file, open to be read; InputError when it is missing, unreadable or no plain file: a pipe would be waited for."""
+    """A file, open to be read; InputError when it is missing, unreadable or not plain: a pipe would be waited for."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError) as error:

@@ -34,6 +34,8 @@ LONGEST_END: Final = 1.0
 """Seconds that a killed process may take to be gone."""
 LONGEST: Final = 1 << 26
 """Bytes of a message from a worker."""
+MEASURING: Final = ("warm_up", "solve", "candidates")
+"""Tasks that measure."""
 TRIES: Final = 2
 """How often a task is begun whose worker ends: the system may have ended it, for lack of memory or with all processes
 of a group, which says nothing about the task."""
@@ -69,11 +71,16 @@ class Stopped(Exception):
 
 
 class _Worker:
-    """One process, as the server sees it."""
+    """One process, as the server sees it.
+
+    Attributes:
+        holds: id of the puzzle that it has measured last.
+        ready: has it loaded what measuring takes?
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self.holds = ""
+        self.holds, self.ready = "", False
         self._pid, self._wire = nursery().start(limits)
 
     def do(
@@ -86,7 +93,7 @@ class _Worker:
             if self._wire.poll(LOOK):
                 said: dict[str, Any] = json.loads(self._wire.recv_bytes(LONGEST))
                 if "step" not in said:
-                    self.holds = said.get("holds", "")
+                    self.holds, self.ready = said.get("holds", ""), said.get("ready", False)
                     return said
                 hear(said["step"])
             if not told and stopped():
@@ -168,7 +175,7 @@ class Crew:
             stopped: True when the task is to end with what it has.
         """
         for left in reversed(range(TRIES)):
-            worker = self._take(holds)
+            worker = self._take(name in MEASURING, holds)
             try:
                 said = worker.do(name, arguments, seconds, hear, stopped)
             except (EOFError, OSError, ValueError):  # it is dead, or says what no worker says
@@ -202,12 +209,12 @@ class Crew:
         if self._closed:
             raise Refusal(503, STOPPING, retry_after=5)
 
-    def _take(self, holds: str) -> _Worker:
+    def _take(self, measures: bool, holds: str) -> _Worker:
         """An idle worker, or a new one."""
         while True:
             with self._lock:
                 self._check_open()
-                worker = self._choose(holds)
+                worker = self._choose(measures, holds)
             if worker is None:
                 worker = _Worker(self._limits)
                 with self._lock:
@@ -220,16 +227,27 @@ class Crew:
                 return worker
             self._lose(worker)
 
-    def _choose(self, holds: str) -> _Worker | None:
-        """Takes the worker that has measured the puzzle, or the last used one that would forget nothing, or, when
-        there are as many as there may be, the one that was used longest ago."""
-        places = range(len(self._idle) - 1, -1, -1)
-        place = next((k for k in places if holds and self._idle[k].holds == holds), None)
-        if place is None:
-            place = next((k for k in places if not self._idle[k].holds), None)
-        if place is None and self._idle and len(self._all) >= self._size:
-            place = 0
-        return None if place is None else self._idle.pop(place)
+    def _choose(self, measures: bool, holds: str) -> _Worker | None:
+        """Takes an idle worker, or none so that a new one is made. Measuring is for those that have done it before,
+        the one that has measured this puzzle first; everything else is for the others."""
+        if not self._idle:
+            return None
+
+        def fitness(place: int) -> tuple[bool, bool, bool, int]:
+            worker = self._idle[place]
+            forgets = measures and worker.holds != ""
+            # Of equals, the one that was used last is warm; of those that would forget something, the one before.
+            return (
+                measures and worker.holds == holds,
+                worker.ready == measures,
+                not forgets,
+                -place if forgets else place,
+            )
+
+        place = max(range(len(self._idle)), key=fitness)
+        if self._idle[place].ready and not measures and len(self._all) < self._size:
+            return None
+        return self._idle.pop(place)
 
     def _give_back(self, worker: _Worker) -> None:
         with self._lock:

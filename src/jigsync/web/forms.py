@@ -17,7 +17,6 @@ from starlette.datastructures import FormData
 from starlette.datastructures import UploadFile as PartOfForm
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette._utils import AwaitableOrContextManager, AwaitableOrContextManagerWrapper
 
 Id = Annotated[str, PathParam(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
 Files = Annotated[list[UploadFile], Field(description="pictures, a zip file, a project file, or one scan")]
@@ -105,11 +104,8 @@ class _Parser(MultiPartParser):
 class _Upload(Request):
     """A request whose form may have as many files as the limits say."""
 
-    def form(self, **_: Any) -> AwaitableOrContextManager[FormData]:
+    async def _get_form(self, **_: Any) -> FormData:
         """As starlette's, with a parser of our own."""
-        return AwaitableOrContextManagerWrapper(self._parsed())
-
-    async def _parsed(self) -> FormData:
         if self._form is None:
             if not self.headers.get("content-type", "").startswith("multipart/form-data"):
                 self._form = FormData()

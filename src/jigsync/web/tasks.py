@@ -61,19 +61,21 @@ class Bench:
         say: tells the server of a step.
         stopped: does the server want the task to end?
         holds: id of the puzzle that was measured last, "" for none.
+        ready: has anything been measured?
     """
 
     limits: Limits
     say: Callable[[dict[str, Any]], None]
     stopped: Callable[[], bool]
     holds: str = ""
+    ready: bool = False
     _measured: Measurements | None = None
 
     def measured(self, name: str, puzzle: Puzzle) -> Measurements:
         """What the default measurer says of a puzzle; of the last one it is still known."""
         if self._measured is None or self.holds != name:
             self.forget()
-            self._measured, self.holds = registry.get(registry.DEFAULT).measure(puzzle), name
+            self._measured, self.holds, self.ready = registry.get(registry.DEFAULT).measure(puzzle), name, True
         return self._measured
 
     def forget(self) -> None:

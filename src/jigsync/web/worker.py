@@ -5,13 +5,12 @@ Messages are JSON both ways; pixels go through files in the server's private fol
     server -> worker   {"task": name, "arguments": {...}}, and while it works {"stop": true}
     worker -> server   {"step": {...}} now and then, then once {"done": {...}} or {"failed": {...}}
 
-The process cannot take more memory than `Limits.worker_bytes`, gives way to the server when processors are short, says
-nothing on any terminal, and ends when the server is gone, whatever it is doing.
+The process cannot take more memory than `Limits.worker_bytes`, says nothing on any terminal, and ends when the server
+is gone, whatever it is doing.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import queue
@@ -23,11 +22,10 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from jigsync.values.errors import JigsyncError
+from jigsync.values.errors import JigsyncError, is_of_memory
 from jigsync.web.limits import Limits, Refusal
 from jigsync.web.tasks import TASKS, Bench
 
-NICE: Final = 5
 LIKELY_KILLED: Final = 500
 """How much rather than others the kernel kills a worker when the machine is out of memory."""
 LONGEST_TRACE: Final = 4000
@@ -43,7 +41,8 @@ def work(wire: Connection, limits: Limits) -> None:
     while True:
         order = asked.get()
         try:
-            said: dict[str, Any] = {"done": TASKS[order["task"]](bench, **order["arguments"]), "holds": bench.holds}
+            done = TASKS[order["task"]](bench, **order["arguments"])
+            said: dict[str, Any] = {"done": done, "holds": bench.holds, "ready": bench.ready}
         except Exception as error:
             said = {"failed": _failure(error)}
         _say(wire, said)
@@ -55,8 +54,6 @@ def work(wire: Connection, limits: Limits) -> None:
 def _settle(limits: Limits) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its workers
     os.umask(0o077)
-    with suppress(OSError):
-        os.nice(NICE)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(str(LIKELY_KILLED))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -96,15 +93,11 @@ def _failure(error: Exception) -> dict[str, Any]:
             "sentence": error.sentence,
             "retry_after": error.retry_after,
         }
-    if isinstance(error, MemoryError):
+    if is_of_memory(error):
         return {"kind": "memory"}
     system = error.__cause__ if isinstance(error, JigsyncError) else error
     if isinstance(system, OSError):
-        if system.errno == errno.ENOMEM:
-            return {"kind": "memory"}
         return {"kind": "system", "errno": system.errno, "sentence": system.strerror or str(system)}
     if isinstance(error, JigsyncError):
         return {"kind": "input", "sentence": str(error)}
-    if "bad alloc" in str(error) or "nsufficient memory" in str(error):  # onnxruntime's and OpenCV's words for it
-        return {"kind": "memory"}
     return {"kind": "defect", "trace": traceback.format_exc()[-LONGEST_TRACE:]}
