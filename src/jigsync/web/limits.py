@@ -65,7 +65,7 @@ class Limits:
     held_pixels: int = 300_000_000
     idle_seconds: float = 600.0
     solve_seconds: float = 600.0
-    work_seconds: float = 60.0
+    work_seconds: float = 120.0
     small_seconds: float = 5.0
     stop_seconds: float = 5.0
     worker_bytes: int = 1_500_000_000

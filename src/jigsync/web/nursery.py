@@ -13,6 +13,7 @@ It ends with the server, and takes its children along.
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import signal
@@ -134,6 +135,7 @@ def tend(handle: int) -> NoReturn:
     except Exception as error:
         _tell(channel, {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"})
         os._exit(1)
+    gc.freeze()  # what all workers share is not looked at again, which would copy it
     children: set[int] = set()
 
     def reap(*_: object) -> None:

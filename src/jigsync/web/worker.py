@@ -11,6 +11,7 @@ is gone, whatever it is doing.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import queue
@@ -26,6 +27,8 @@ from jigsync.values.errors import JigsyncError, is_of_memory
 from jigsync.web.limits import Limits, Refusal
 from jigsync.web.tasks import TASKS, Bench
 
+OBJECTS: Final = 200_000
+"""New objects after which Python looks for what nobody needs: a large JSON file makes millions that all are needed."""
 LIKELY_KILLED: Final = 500
 """How much rather than others the kernel kills a worker when the machine is out of memory."""
 LONGEST_TRACE: Final = 4000
@@ -54,6 +57,7 @@ def work(wire: Connection, limits: Limits) -> None:
 def _settle(limits: Limits) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its workers
     os.umask(0o077)
+    gc.set_threshold(OBJECTS)
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(str(LIKELY_KILLED))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
