@@ -162,7 +162,7 @@ def solve(
         measurements: what was measured already; nothing is measured then.
         grid: rows and cols, at most four cells for every fragment; None tries all that the number of fragments allows.
         layout: "grid" puts fragments into cells, "free" gives every fragment a pose and nothing else; "auto" goes by
-            what was measured: free poses from outlines, cells from sides or where a grid is asked.
+            what was measured: free poses from outlines, cells from sides, or where a grid is asked or cells are pinned.
         pins: id -> (row, col, turns) of a cell, or a pose; hard constraints.
         exclude: ids that do not belong to the picture.
         upright: the fragments are known not to be turned.
@@ -188,7 +188,8 @@ def solve(
         return Solution.failure(puzzle, called, "It was cancelled before anything was measured.")
     with using_threads(threads):
         measurements = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
-    if layout == "auto" and asked is None and isinstance(measurements.pairs, Hypothesised):
+    in_cells = any(not isinstance(pin, Pose) for pin in (pins or {}).values())
+    if layout == "auto" and asked is None and not in_cells and isinstance(measurements.pairs, Hypothesised):
         asked = FREE if solver == solvers.DEFAULT or "free" in solvers.layouts_of(tool) else None
     if isinstance(asked, Free) and solver == solvers.DEFAULT:
         tool = solvers.get(solvers.DEFAULT_FREE)

@@ -26,6 +26,7 @@ from jigsync.io.files import json_bytes, open_plain, parse_json, read_bytes
 from jigsync.io.images import image_bytes_sha256, png_bytes, read_rgb
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.measure import learned, registry
+from jigsync.measure.choice import measurer_for
 from jigsync.render.assemble import assemble
 from jigsync.scan import extract
 from jigsync.solution import Solution
@@ -40,7 +41,16 @@ from jigsync.web.archive import ZIP, Window, entries_of
 from jigsync.web.limits import Limits
 from jigsync.web.models import CutOptionsModel, KeptPuzzle, SolutionModel, SolveOptions, plain
 from jigsync.web.pixels import PuzzleFile, mapped, write_pixels, write_puzzle
-from jigsync.web.project import PROJECT_FILE, checked, project_bytes, read_project, shown, solution_of, zip_bytes
+from jigsync.web.project import (
+    PROJECT_FILE,
+    checked,
+    project_bytes,
+    read_project,
+    shown,
+    solution_of,
+    stands_in_cells,
+    zip_bytes,
+)
 from jigsync.web.uploads import Kind, Received, receive
 
 WARM: Final = (learned, joint, extract)
@@ -50,6 +60,11 @@ PIXELS_FILE: Final = "pixels"
 KEPT_FILE: Final = "kept.json"
 KEPT_ZIP: Final = "kept.zip"
 RESULT_FILE: Final = "result"
+FREE: Final = (
+    "The fragments lie freely, torn or at any angle, and this page shows rows and columns only:"
+    " 'jigsync solve' puts them together and draws the picture."
+)
+"""What a solve says whose answer the page cannot show."""
 
 
 @dataclass
@@ -75,7 +90,7 @@ class Bench:
         """What the default measurer says of a puzzle; of the last one it is still known."""
         if self._measured is None or self.holds != name:
             self.forget()
-            self._measured, self.holds, self.ready = registry.get(registry.DEFAULT).measure(puzzle), name, True
+            self._measured, self.holds, self.ready = registry.get(measurer_for(puzzle)).measure(puzzle), name, True
         return self._measured
 
     def forget(self) -> None:
@@ -210,7 +225,7 @@ def solve(bench: Bench, name: str, puzzle: dict[str, Any], options: dict[str, An
     def watch(step: Progress) -> bool:
         nonlocal drawn
         told: dict[str, Any] = {"stage": step.stage, "fraction": step.fraction}
-        if step.best is not None and step.best is not drawn:
+        if step.best is not None and step.best is not drawn and step.best.poses is None:
             drawn = step.best
             told |= {"energy": drawn.energy, "shown": _shown(_on_the_way(drawn, opened))}
         bench.say(told)
@@ -232,6 +247,8 @@ def solve(bench: Bench, name: str, puzzle: dict[str, Any], options: dict[str, An
         time_limit=left,
         progress=watch,
     )
+    if solution and not stands_in_cells(solution):
+        return {"reason": FREE, "energy": solution.energy, "shown": None}
     return {"reason": solution.reason, "energy": solution.energy, "shown": _shown(solution)}
 
 
