@@ -38,12 +38,6 @@ def shown(solution: Solution) -> Shown | None:
     return Shown(solution=SolutionModel.model_validate(solution_json(solution)), pitch=[round(height), round(width)])
 
 
-def stands_in_cells(solution: Solution) -> bool:
-    """Do all its fragments stand in cells at quarter turns, which is what the page shows?"""
-    poses = [placed.pose for placed in solution.placement.values() if placed.pose is not None]
-    return solution.grid is not None and all(pose.turns is not None for pose in poses)
-
-
 def solution_of(model: SolutionModel, puzzle: Puzzle, name: str = "solution") -> Solution:
     """The checked solution of a request; it must be of this puzzle. InputError otherwise.
 

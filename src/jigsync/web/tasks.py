@@ -19,14 +19,14 @@ import numpy as np
 
 import jigsync
 from jigsync import data
-from jigsync.api import LEAST_SECONDS
+from jigsync.api import DOUBTFUL, LEAST_SECONDS
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions, Damage
 from jigsync.io.files import json_bytes, open_plain, parse_json, read_bytes
 from jigsync.io.images import image_bytes_sha256, png_bytes, read_rgb
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.measure import learned, registry
-from jigsync.measure.choice import measurer_for
+from jigsync.measure.choice import OF_CELLS, measurer_for
 from jigsync.render.assemble import assemble
 from jigsync.scan import extract
 from jigsync.solution import Solution
@@ -48,7 +48,6 @@ from jigsync.web.project import (
     read_project,
     shown,
     solution_of,
-    stands_in_cells,
     zip_bytes,
 )
 from jigsync.web.uploads import Kind, Received, receive
@@ -61,10 +60,10 @@ KEPT_FILE: Final = "kept.json"
 KEPT_ZIP: Final = "kept.zip"
 RESULT_FILE: Final = "result"
 FREE: Final = (
-    "The fragments lie freely, torn or at any angle, and this page shows rows and columns only:"
-    " 'jigsync solve' puts them together and draws the picture."
+    "This page knows rows and columns only, and is not sure of them: pieces that were torn or lie at any angle are put"
+    " together by 'jigsync solve FOLDER'."
 )
-"""What a solve says whose answer the page cannot show."""
+"""What a solve says that fragments of any shape may have misled."""
 
 
 @dataclass
@@ -87,10 +86,10 @@ class Bench:
     _measured: Measurements | None = None
 
     def measured(self, name: str, puzzle: Puzzle) -> Measurements:
-        """What the default measurer says of a puzzle; of the last one it is still known."""
+        """What sides say of a puzzle, as the page shows cells; of the last one it is still known."""
         if self._measured is None or self.holds != name:
             self.forget()
-            self._measured, self.holds, self.ready = registry.get(measurer_for(puzzle)).measure(puzzle), name, True
+            self._measured, self.holds, self.ready = registry.get(OF_CELLS).measure(puzzle), name, True
         return self._measured
 
     def forget(self) -> None:
@@ -225,7 +224,7 @@ def solve(bench: Bench, name: str, puzzle: dict[str, Any], options: dict[str, An
     def watch(step: Progress) -> bool:
         nonlocal drawn
         told: dict[str, Any] = {"stage": step.stage, "fraction": step.fraction}
-        if step.best is not None and step.best is not drawn and step.best.poses is None:
+        if step.best is not None and step.best is not drawn:
             drawn = step.best
             told |= {"energy": drawn.energy, "shown": _shown(_on_the_way(drawn, opened))}
         bench.say(told)
@@ -240,6 +239,7 @@ def solve(bench: Bench, name: str, puzzle: dict[str, Any], options: dict[str, An
         wanted.solver,
         measurements=measurements,
         grid=wanted.grid,
+        layout="grid",
         pins=wanted.pins,
         exclude=wanted.exclude,
         upright=wanted.upright,
@@ -247,9 +247,15 @@ def solve(bench: Bench, name: str, puzzle: dict[str, Any], options: dict[str, An
         time_limit=left,
         progress=watch,
     )
-    if solution and not stands_in_cells(solution):
-        return {"reason": FREE, "energy": solution.energy, "shown": None}
-    return {"reason": solution.reason, "energy": solution.energy, "shown": _shown(solution)}
+    hint = FREE if _doubtful(solution) and measurer_for(opened) != OF_CELLS else ""
+    reason = " ".join(part for part in (solution.reason, hint) if part)
+    return {"reason": reason, "energy": solution.energy, "shown": _shown(solution)}
+
+
+def _doubtful(solution: Solution) -> bool:
+    """Is it less than DOUBTFUL sure of its fragments?"""
+    sure = [placed.confidence or 0.0 for placed in solution.placement.values()]
+    return sum(sure) < DOUBTFUL * len(sure)
 
 
 def _shown(solution: Solution) -> dict[str, Any] | None:
