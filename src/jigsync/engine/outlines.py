@@ -40,7 +40,7 @@ class _FitPlan(ctypes.Structure):
 
     _fields_ = [
         ("rounds", c_int64),
-        *[(name, c_double) for name in ("gap", "widest", "sharpest", "facing", "apart", "sigma")],
+        *[(name, c_double) for name in ("gap", "widest", "sharpest", "noise", "facing", "apart", "sigma")],
         *[(name, c_double) for name in ("hold_xy", "hold_angle", "longest")],
         ("quarter", c_double * 4),
     ]
@@ -150,12 +150,13 @@ class Joints(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Of a fit, px: the gap, the robust scale in the first and in the last round, a match along its seam, the longest
-    step; `apart` contacts count as one; holds are weights on every step."""
+    """Of a fit, px: the gap, the robust scale in the first and in the last round, the least noise of a contact, a match
+    along its seam, the longest step; `apart` contacts count as one; holds are weights on every step."""
 
     gap: float
     widest: float
     sharpest: float
+    noise: float
     facing: float
     apart: float
     sigma: float

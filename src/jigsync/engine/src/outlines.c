@@ -165,7 +165,7 @@ typedef struct {
 
 typedef struct {
     int64_t rounds;
-    double gap, widest, sharpest, facing, apart, sigma, hold_xy, hold_angle, longest;
+    double gap, widest, sharpest, noise, facing, apart, sigma, hold_xy, hold_angle, longest;
     double quarter[4]; /* R of a quarter turn: R(x) = cos(x) 1 + sin(x) quarter */
 } FitPlan;
 
@@ -234,7 +234,7 @@ API int32_t jig_fit(const Rasters *s, int64_t bodies, Body *body, int64_t links,
     for (int64_t round = 0; code == 0 && round < plan->rounds; round++) {
         double part = plan->rounds > 1 ? (double)round / (double)(plan->rounds - 1) : 1.0;
         double scale = plan->widest * pow(plan->sharpest / plan->widest, part);
-        double reach = plan->gap + 3 * scale, noise = scale / 3 > 0.5 ? scale / 3 : 0.5;
+        double reach = plan->gap + 3 * scale, noise = scale / 3 > plan->noise ? scale / 3 : plan->noise;
         for (int64_t k = 0; k < links; k++) place_pair(pair + k, body + link[2 * k], body + link[2 * k + 1]);
         memset(count, 0, (size_t)links * sizeof *count);
         memset(support, 0, (size_t)links * sizeof *support);

@@ -35,6 +35,8 @@ WIDEST, SHARPEST = 0.05, 0.008
 QUICK: Final = 0.03, 0.012
 """The same of a short fit."""
 QUICK_ROUNDS: Final = 5
+NOISE, WEAR = 0.5, 0.13
+"""Standard deviation of a contact about the gap, px, and per px of the gap: what was worn off varies."""
 APART: Final = 4.0
 """Samples along an outline whose errors are one error: contacts count a quarter each."""
 ALONG: Final = 2.0
@@ -108,6 +110,7 @@ def polish(
     widest: float = WIDEST,
     sharpest: float = SHARPEST,
     gap_sigma: float = np.inf,
+    expected: float | None = None,
 ) -> Polished:
     """Fits poses and the gap.
 
@@ -115,10 +118,12 @@ def polish(
         component: (N,) contacts are looked for inside a component; -1 is left alone.
         free: (N,) what may move; None: everything. The largest fragment of a component without a fixed one stays.
         gap: where the gap starts, px.
-        gap_sigma: how far it may move from there; 0 fixes it.
+        gap_sigma: how far it may be from what is expected, px; 0 fixes it where it starts.
+        expected: the gap that hypotheses were measured at; None: where it starts. A grid of straight seams fits at any
+            gap, so there this decides.
     """
     n = len(pose)
-    pose, start = pose.copy(), gap
+    pose, expected = pose.copy(), gap if expected is None else expected
     moving = (component >= 0) & (np.ones(n, dtype=bool) if free is None else free)
     hold = _anchors(shapes, component, moving)
     variable = moving & ~hold
@@ -129,12 +134,12 @@ def polish(
     seams = _Seams.of(a, b, joined)
     scatter, system = 0.0, _System.empty(variable)
     for turn in range(rounds):
-        scale = size * widest * (sharpest / widest) ** (turn / max(1, rounds - 1))
+        scale = max(size * widest * (sharpest / widest) ** (turn / max(1, rounds - 1)), 2 * noise_of(gap))
         system = _System.empty(variable)
         reach = min(shapes.reach, max(gap, 0.0) + 3 * scale)
         near = shapes.near(pose, a, b, reach)
         i, j = a[near], b[near]
-        noise = max(scale / 3, 0.5)
+        noise = max(scale / 3, noise_of(gap))
         blocks, count = engine.contacts(
             shapes.rasters, Pairs(i, j, pose[i], pose[j]), gap, scale, reach, FACING, 1.0 / (APART * noise**2)
         )
@@ -146,7 +151,7 @@ def polish(
         _add_links(system, pose, links)
         if np.isfinite(gap_sigma) and gap_sigma > 0:
             system.matrix[-1, -1] += gap_sigma**-2
-            system.right[-1] -= (gap - start) * gap_sigma**-2
+            system.right[-1] -= (gap - expected) * gap_sigma**-2
         move = _solve(system, None if gap_sigma > 0 else 0.0)
         low, high = -OVERLAP * size - gap, shapes.reach - gap
         if move is not None and not low <= move[-1] <= high:
@@ -164,6 +169,11 @@ def polish(
     square = system.matrix[:-4, :-4].reshape(len(blocks), 3, len(blocks), 3)
     information[variable] = square[blocks, :, blocks, :]
     return Polished(pose, gap, scatter, information)
+
+
+def noise_of(gap: float) -> float:
+    """Standard deviation of a contact, px."""
+    return max(NOISE, WEAR * gap)
 
 
 def _anchors(shapes: Shapes, component: Ints, moving: Bools) -> Bools:
@@ -212,7 +222,7 @@ def fit(scene_shapes: Shapes, joined: Joined, pose: Floats, members: Ints, moves
     strength = np.where(a[row] < b[row], strength, 0.0)  # each match once
     joints = engine.Joints(np.stack([a, b], axis=1), row, s, t, strength)
     scales = engine.Scales(
-        gap, QUICK[0] * size, QUICK[1] * size, FACING, APART, ALONG * shapes.outlines.step,
+        gap, QUICK[0] * size, max(QUICK[1] * size, 2 * noise_of(gap)), noise_of(gap), FACING, APART, ALONG * shapes.outlines.step,
         1e-4, 1e-4 * size**2, 0.2 * size,
     )  # fmt: skip
     return engine.fit(shapes.rasters, members, pose[members], moves, joints, scales, QUICK_ROUNDS)

@@ -18,7 +18,7 @@ from jigsync.engine.outlines import Pairs
 from jigsync.solvers.free import motion
 from jigsync.solvers.free.joined import Joined
 from jigsync.solvers.free.links import Links
-from jigsync.solvers.free.polish import ALONG, APART, FACING
+from jigsync.solvers.free.polish import ALONG, APART, FACING, noise_of
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.values import angles
 
@@ -69,9 +69,9 @@ def refit(shapes: Shapes, links: Links, joined: Joined, gap: float, slack: float
     length = support = np.zeros(len(pose))
     still = np.zeros_like(pose)
     for turn in range(ROUNDS):
-        scale = size * WIDEST * (SHARPEST / WIDEST) ** (turn / (ROUNDS - 1))
+        scale = max(size * WIDEST * (SHARPEST / WIDEST) ** (turn / (ROUNDS - 1)), 2 * noise_of(gap))
         reach = min(shapes.reach, gap + 3 * scale)
-        noise = max(scale / 3, 0.5)
+        noise = max(scale / 3, noise_of(gap))
         pairs = Pairs(links.i, links.j, still, pose)  # i's frame is the canvas: only i_from_j moves
         blocks, count = engine.contacts(shapes.rasters, pairs, gap, scale, reach, FACING, 1.0 / (APART * noise**2))
         length = count * shapes.outlines.step

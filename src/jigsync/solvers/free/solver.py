@@ -43,6 +43,8 @@ ENOUGH: Final = 1.0
 """Least score of a merge."""
 
 
+GAP: Final = (0.01, 0.1)
+"""Standard deviation of the gap that hypotheses show: of the median fragment's size, and of the gap."""
 SAME: Final = 0.01
 """A gap that is found again within this share of the size is known: growth is not begun a second time."""
 TRIES: Final = 40
@@ -103,6 +105,7 @@ def _assemble(
     size = shapes.size
     raw = Evidence.of(known.found, size, np.array([RAW[0] * size, RAW[1] * size, RAW[2]]))
     gap = _first_gap(shapes, raw)
+    trust = GAP[0] * size + GAP[1] * gap
     scene = Scene(shapes, raw, joined, gap, pinned)
     seeds = Growth(scene, start.copy(), SURE)
     seeds.run(lambda: budget.go_on("seeds", 0.1), largest=SEED, fit=False)
@@ -110,13 +113,13 @@ def _assemble(
     for turn in range(2):
         fitted = polish(
             shapes, state.pose, _shared(state.part), joined, agreeing(scene, state.pose, state.part), gap=scene.gap,
-            free=~pinned,
+            free=~pinned, gap_sigma=trust, expected=gap,
         )  # fmt: skip
         if budget.stopped or (turn and abs(fitted.gap - scene.gap) < SAME * size):
             break
         again = refit(shapes, Links.of(known.found), joined, fitted.gap, SLACK * size)
         hypotheses = again.links.hypotheses(known.n, known.found.log_odds)
-        loose = FITTED + WORN * fitted.gap / size
+        loose = FITTED + WORN * max(fitted.gap, 0.0) / size
         evidence = Evidence.of(hypotheses, size, loose * np.array([size, size, 1.0]))
         scene = Scene(shapes, evidence, joined, fitted.gap, pinned)
         growth = Growth(scene, start.copy(), ENOUGH)
@@ -125,7 +128,7 @@ def _assemble(
             state = growth.state
     state = improve(scene, state, ENOUGH, TRIES, lambda: budget.go_on("moving parts", 0.8))
     links = agreeing(scene, state.pose, state.part)
-    done = polish(shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, rounds=12)
+    done = polish(shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, gap_sigma=trust, expected=gap)
     found = support(scene, done.pose, state.part)
     component = by_size(state.part, pinned)
     return done.pose, component, confidences(found, component), energy(found, component)
