@@ -33,7 +33,7 @@ from jigsync.solvers.lattice import gridded
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, OptionError, bad_value
 from jigsync.values.hypothesised import Hypothesised
-from jigsync.values.layout import FREE, Free, Grid, Layout
+from jigsync.values.layout import FREE, Free, Grid, Layout, check_cells
 from jigsync.values.measurements import Measurements, Measurer
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
@@ -160,9 +160,9 @@ def solve(
         solver: a name that `jigsync solvers` lists, or any object with the methods of `solvers.base.Solver`.
         measurer: a name, or any object with a `measure(puzzle) -> Measurements`; None takes what fits the fragments.
         measurements: what was measured already; nothing is measured then.
-        grid: rows and cols; None tries all that the number of fragments allows.
+        grid: rows and cols, at most four cells for every fragment; None tries all that the number of fragments allows.
         layout: "grid" puts fragments into cells, "free" gives every fragment a pose and nothing else; "auto" goes by
-            what was measured: free poses from outlines, cells from sides or where a grid is asked.
+            what was measured: free poses from outlines, cells from sides, or where a grid is asked or cells are pinned.
         pins: id -> (row, col, turns) of a cell, or a pose; hard constraints.
         exclude: ids that do not belong to the picture.
         upright: the fragments are known not to be turned.
@@ -179,6 +179,8 @@ def solve(
     tool, called = (solvers.get(solver), solver) if isinstance(solver, str) else (solver, solver.name)
     meter = _meter(measurer, puzzle)
     asked = _asked(grid, layout)
+    if isinstance(asked, Grid):
+        check_cells(asked, len(puzzle))
     fixed = {name: _pin(name, pin) for name, pin in (pins or {}).items()}
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
@@ -186,7 +188,8 @@ def solve(
         return Solution.failure(puzzle, called, "It was cancelled before anything was measured.")
     with using_threads(threads):
         measurements = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
-    if layout == "auto" and asked is None and isinstance(measurements.pairs, Hypothesised):
+    in_cells = any(not isinstance(pin, Pose) for pin in (pins or {}).values())
+    if layout == "auto" and asked is None and not in_cells and isinstance(measurements.pairs, Hypothesised):
         asked = FREE if solver == solvers.DEFAULT or "free" in solvers.layouts_of(tool) else None
     if isinstance(asked, Free) and solver == solvers.DEFAULT:
         tool = solvers.get(solvers.DEFAULT_FREE)

@@ -181,7 +181,8 @@ def fit(rasters: Kept, fragment: Ints, pose: Floats, moves: NDArray[np.bool_], j
     )  # fmt: skip
     if code < 0:
         raise MemoryError("the fit got no memory")
-    return np.concatenate([bodies["t"], angles.wrap(bodies["angle"])[:, None]], axis=1)
+    fitted = np.concatenate([bodies["t"], angles.wrap(bodies["angle"])[:, None]], axis=1)
+    return np.where(moves[:, None], fitted, pose)
 
 
 @cache

@@ -103,7 +103,8 @@ def _resampled(stored: Pixels, pose: Pose, layout: Layout) -> tuple[int, int, Pi
     turn = zoom * pose.matrix[:, :2]
     shift = turn @ (0.5 - middle) + zoom * np.array(pose.xy) - 0.5 - low
     matrix = np.column_stack([turn, shift])
-    pixels = cv2.warpAffine(stored, matrix, [int(side) for side in high - low], flags=KERNEL)
+    warped = cv2.warpAffine(stored, matrix, [int(side) for side in high - low], flags=KERNEL)
+    pixels = np.asarray(warped, dtype=np.uint8)
     pixels[..., :3] = np.minimum(pixels[..., :3], pixels[..., 3:])  # the kernel overshoots
     left, top = (int(value) for value in low)
     return _shrink(pixels, top, left, layout.shrink) if layout.shrink > 1 else (top, left, pixels)

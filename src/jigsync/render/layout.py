@@ -194,7 +194,8 @@ def _rim(pixels: Pixels) -> Floats:
         return np.zeros((1, 2))
     first, last = visible[rows].argmax(axis=1), width - visible[rows, ::-1].argmax(axis=1)
     corners = [(x, y) for x in (first, last) for y in (rows, rows + 1)]
-    return np.concatenate([np.stack(corner, axis=1) for corner in corners]) - (width / 2, height / 2)
+    rim = np.concatenate([np.stack(corner, axis=1) for corner in corners])
+    return rim - np.array([width, height]) / 2
 
 
 def _shelves(sizes: list[tuple[int, int]], gap: int) -> tuple[list[tuple[int, int]], tuple[int, int]]:

@@ -36,7 +36,7 @@ SLACK: Final = 1e-9
 REFITS: Final = 8
 """Rounds of fitting to what is right, at most."""
 FITTED: Final = 32
-"""Candidates that are fitted again, the best ones."""
+"""Candidates that are fitted again: this many of the best, and all that make as many right."""
 AT_ONCE: Final = 1 << 18
 """Numbers that are worked on at once: bounds the memory."""
 
@@ -114,8 +114,12 @@ def rank(pairs: Pairs, motion: Motion) -> tuple[int, bool, float]:
 
 
 def _candidates(pairs: Pairs) -> Iterator[Motion]:
-    """The motions that make one fragment exact, the best of them fitted to all that they make right."""
+    """The motions that make one fragment exact, fitted to all that they make right; of those that agree, one."""
     shift = pairs.home - angles.act(pairs.turn, pairs.xy)
+    first = _refit(pairs, Motion(float(pairs.turn[0]), (float(shift[0, 0]), float(shift[0, 1]))))
+    yield first
+    if pairs.right(first).all():
+        return
     count = np.zeros(len(pairs), dtype=np.int64)
     step = max(1, AT_ONCE // len(pairs))
     for first in range(0, len(pairs), step):
@@ -123,11 +127,15 @@ def _candidates(pairs: Pairs) -> Iterator[Motion]:
         off = angles.act(pairs.turn[part, None], pairs.xy[None]) + shift[part, None] - pairs.home[None]
         turned = np.abs(angles.wrap(pairs.turn[part, None] - pairs.turn[None])) <= TURN
         count[part] = (turned & (np.hypot(off[..., 0], off[..., 1]) <= pairs.reach)).sum(axis=1)
-    for number, k in enumerate(np.argsort(-count, kind="stable")):
+    seen: set[bytes] = set()
+    for k in np.argsort(-count, kind="stable"):
         motion = Motion(float(pairs.turn[k]), (float(shift[k, 0]), float(shift[k, 1])))
-        if count[k] < count.max() and number >= FITTED:
+        if count[k] < count.max() and len(seen) >= FITTED:
             return
-        yield _refit(pairs, motion)
+        right = pairs.right(motion).tobytes()
+        if right not in seen:
+            seen.add(right)
+            yield _refit(pairs, motion)
 
 
 def _refit(pairs: Pairs, motion: Motion) -> Motion:
@@ -196,7 +204,7 @@ def _core(near: Mask, left: Mask, best: int) -> NDArray[np.int64]:
 
     Shapes: near (n, n), left (n,) -> (n,), a fragment counting itself.
     """
-    degree = near[:, left].sum(axis=1)
+    degree = np.asarray(near[:, left].sum(axis=1), dtype=np.int64)
     while (leaves := left & (degree <= best)).any():
         left &= ~leaves
         degree = degree - near[:, leaves].sum(axis=1)
@@ -230,7 +238,7 @@ def _compatible(pairs: Pairs) -> Mask:
 def _angle_between(p: Floats, q: Floats) -> Floats:
     """The angle phi that turns p onto q, R(phi) p ~ q. Shapes: (..., 2), (..., 2) -> (...)."""
     across = angles.act(angles.QUARTER, p)
-    return np.arctan2((across * q).sum(axis=-1), (p * q).sum(axis=-1))
+    return np.asarray(np.arctan2((across * q).sum(axis=-1), (p * q).sum(axis=-1)))
 
 
 def _around(pairs: Pairs, i: int, best: int) -> Motion | None:
@@ -239,11 +247,11 @@ def _around(pairs: Pairs, i: int, best: int) -> Motion | None:
     The boxes: phi = turn_i + a, |a| <= TURN, and u with |u_x|, |u_y| <= reach_i, in which
     R(phi) p_j + t - q_j = R(phi) (p_j - p_i) - (q_j - q_i) + u.
     """
-    p = angles.act(pairs.turn[i], pairs.xy - pairs.xy[i])
-    q = pairs.home - pairs.home[i]
+    at = angles.act(pairs.turn[i], pairs.xy - pairs.xy[i])
+    p, across, q = at.T, angles.act(angles.QUARTER, at).T, (pairs.home - pairs.home[i]).T
     turn = angles.wrap(pairs.turn - pairs.turn[i])
-    radius = np.hypot(p[:, 0], p[:, 1])
-    reach, within = pairs.reach * (1 + SLACK), TURN * (1 + SLACK)
+    radius = np.hypot(p[0], p[1])
+    reach, within = np.square(pairs.reach * (1 + SLACK)), TURN * (1 + SLACK)
     shrunk = 1 - EPSILON
     # How far a box reaches: half its angles, half its sides. All boxes of one depth are alike.
     sizes = [(TURN, float(pairs.reach[i]))]
@@ -252,23 +260,25 @@ def _around(pairs: Pairs, i: int, best: int) -> Motion | None:
     while todo:
         depth, boxes = todo.pop()
         half_turn, half_side = sizes[depth]
-        off = angles.act(boxes[:, None, 0], p[None]) - q + boxes[:, None, 1:]
-        off = np.hypot(off[..., 0], off[..., 1])
-        turned = np.abs(boxes[:, None, 0] - turn)
-        count = ((turned <= within) & (off <= reach)).sum(axis=1)
+        a, ux, uy = boxes.T[:, :, None]
+        cos, sin = np.cos(a), np.sin(a)
+        # Squared, coordinate by coordinate: this line is where a search spends its time.
+        off = np.square(cos * p[0] + sin * across[0] - q[0] + ux) + np.square(cos * p[1] + sin * across[1] - q[1] + uy)
+        turned = np.abs(a - turn)
+        count = np.count_nonzero((turned <= within) & (off <= reach), axis=1)
         if count.max() > best:
-            a, ux, uy = boxes[int(np.argmax(count))]
-            phi = angles.wrap(float(pairs.turn[i] + a))
-            x, y = pairs.home[i] + (ux, uy) - angles.act(phi, pairs.xy[i])
+            box = boxes[int(np.argmax(count))]
+            phi = angles.wrap(float(pairs.turn[i] + box[0]))
+            x, y = pairs.home[i] + box[1:] - angles.act(phi, pairs.xy[i])
             return Motion(phi, (float(x), float(y)))
         more = 2 * np.sin(half_turn / 2) * radius + math.sqrt(2) * half_side
-        could = (turned <= shrunk * TURN + half_turn) & (off <= shrunk * pairs.reach + more)
-        bound = could.sum(axis=1)
+        could = (turned <= shrunk * TURN + half_turn) & (off <= np.square(shrunk * pairs.reach + more))
+        bound = np.count_nonzero(could, axis=1)
         open_ = could[:, i] & (bound > best)
         if not open_.any():
             continue
         boxes = boxes[open_][np.argsort(bound[open_], kind="stable")]  # the most promising is taken up next
-        by_angle = 2 * np.sin(half_turn / 2) * typical > half_side or half_turn > half_side / reach[i] * TURN
+        by_angle = 2 * np.sin(half_turn / 2) * typical > half_side or half_turn > half_side / pairs.reach[i] * TURN
         if len(sizes) == depth + 1:
             sizes.append((half_turn / 2, half_side) if by_angle else (half_turn, half_side / 2))
         steps = [(-1, 0, 0), (1, 0, 0)] if by_angle else [(0, -1, -1), (0, -1, 1), (0, 1, -1), (0, 1, 1)]

@@ -198,9 +198,9 @@ class Growth:
         count = (last - first)[chosen]
         k = np.repeat(chosen, count)
         at = np.arange(len(k)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first[chosen], count)
-        gain, boost = _agreement(evidence, state.pose, rows[k], rows[at], self._noise)
+        gain, boost = agreement(evidence, state.pose, rows[k], rows[at], self._noise)
         pair = links.i[rows[at]] * evidence.n + links.j[rows[at]]
-        score = _best_per_pair(k, pair, gain, len(rows)) - BONUS
+        score = best_per_pair(k, pair, gain, len(rows)) - BONUS
         best_boost = np.zeros(len(rows))
         np.maximum.at(best_boost, k, boost)
         total = score + best_boost
@@ -212,7 +212,9 @@ class Growth:
                 )
 
 
-def _agreement(evidence: Evidence, pose: Floats, h: Ints, other: Ints, noise: Floats) -> tuple[Floats, Floats]:
+def agreement(
+    evidence: Evidence, pose: Floats, h: Ints, other: Ints, noise: Floats | None = None
+) -> tuple[Floats, Floats]:
     """What row `other` adds to a merge by row h, between the same two clusters, and its boost. Shapes: (K,), (K,)."""
     links = evidence.links
     i, j, x, y = links.i[h], links.j[h], links.i[other], links.j[other]
@@ -228,12 +230,13 @@ def _agreement(evidence: Evidence, pose: Floats, h: Ints, other: Ints, noise: Fl
     spread = sandwich(jacobian, evidence.covariance[h]) + evidence.covariance[other]
     distance = np.where(h == other, 0.0, mahalanobis(error, spread))
     agrees = distance < GATE
-    gain = np.where(agrees, np.maximum(0.0, evidence.worth[other] + noise[other] + BONUS - distance / 2), 0.0)
-    gain = np.where(h == other, evidence.worth[other] + noise[other] + BONUS, gain)
+    worth = evidence.worth[other] + BONUS + (0.0 if noise is None else noise[other])
+    gain = np.where(agrees, np.maximum(0.0, worth - distance / 2), 0.0)
+    gain = np.where(h == other, worth, gain)
     return gain, np.where(agrees, np.maximum(0.0, evidence.boost[other] - distance / 2), 0.0)
 
 
-def _best_per_pair(group: Ints, pair: Ints, gain: Floats, groups: int) -> Floats:
+def best_per_pair(group: Ints, pair: Ints, gain: Floats, groups: int) -> Floats:
     """(groups,) the sum over pairs of the pair's largest gain."""
     order = np.lexsort((-gain, pair, group))
     group, pair, gain = group[order], pair[order], gain[order]

@@ -1,6 +1,6 @@
 """Joint polish: Gauss-Newton over the poses of many fragments and one gap that all their contacts share.
 
-    r_c = (P - Q) . N - g        at every contact: P a sample of a, Q and N the nearest outline point of b and its normal
+    r_c = (P - Q) . N - g        at every contact: P a sample of a, Q, N the nearest outline point of b and its normal
     r_m = (P - Q) . T            at every match that lies together: along the seam, weakly
     r_h = i_from_j - measured    of every hypothesis that is believed, weakly
 
@@ -42,7 +42,7 @@ ALONG: Final = 2.0
 HOLD: Final = 1e-3
 """Of a hypothesis' information: it holds what no contact holds, and bends to what contacts say."""
 OVERLAP: Final = 0.02
-"""Of the size: how deep outlines of touching fragments may lie in each other. Scans and masks take some of the rim in."""
+"""Of the size: how deep outlines of touching fragments may lie in each other: masks take some of the rim in."""
 FACING: Final = 0.3
 """Least agreement of two normals for a contact."""
 
@@ -157,7 +157,7 @@ def polish(
         step_pose = move[:-4].reshape(-1, 3)
         limit = np.minimum(1.0, 0.3 * size / np.maximum(np.hypot(*step_pose[:, :2].T), 1e-9))
         pose[variable] += step_pose * limit[:, None]
-        pose[:, 2] = angles.wrap(pose[:, 2])
+        pose[variable, 2] = angles.wrap(pose[variable, 2])
         gap += float(move[-1])
     information = np.zeros((n, 3, 3))
     blocks = np.arange(int(variable.sum()))

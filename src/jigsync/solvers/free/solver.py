@@ -8,6 +8,7 @@ made.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -42,6 +43,8 @@ ENOUGH: Final = 1.0
 """Least score of a merge."""
 
 
+SAME: Final = 0.01
+"""A gap that is found again within this share of the size is known: growth is not begun a second time."""
 TRIES: Final = 40
 """Moves that are tried."""
 
@@ -76,20 +79,23 @@ class Free:
         if pinned.any():
             state.part[pinned] = np.flatnonzero(pinned)[0]
         pose, component, sure, value = _assemble(known, state, pinned, budget)
-        n = len(request.ids)
+        n, parts = len(request.ids), int(component.max()) + 1
+        if parts == 0:
+            return Assignment.failure(n, f"No two fragments could be joined. {budget.stopped}".strip())
         poses = Poses(np.zeros(n), np.zeros((n, 2)), np.full(n, -1, np.int64))
         poses.angle[chosen], poses.xy[chosen], poses.component[chosen] = pose[:, 2], pose[:, :2], component
         confidence = np.zeros(n)
         confidence[chosen] = sure
-        parts = int(component.max()) + 1
-        reason = f"The fragments form {parts} groups that could not be joined." if parts > 1 else ""
-        return Assignment.free(poses, confidence, value, reason=reason)
+        left = int(np.sum(component < 0))
+        reason = f"{left} of {len(chosen)} fragments found no place. " if left else ""
+        reason += f"The others form {parts} groups that could not be joined." if parts > 1 else ""
+        return replace(Assignment.free(poses, confidence, value, reason=reason.strip()), note=budget.stopped)
 
 
 def _assemble(
     known: Hypothesised, start: State, pinned: NDArray[np.bool_], budget: Budget
 ) -> tuple[Floats, Ints, Floats, float]:
-    """(poses, components numbered by size, confidences, energy)."""
+    """(poses, components numbered by size and -1 for fragments that joined nothing, confidences, energy)."""
     outlines = known.outlines if known.outlines is not None else squares(known.n, known.size)
     nothing = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     joined = Joined.of(outlines, known.matches if known.matches is not None else nothing)
@@ -106,23 +112,28 @@ def _assemble(
             shapes, state.pose, _shared(state.part), joined, agreeing(scene, state.pose, state.part), gap=scene.gap,
             free=~pinned,
         )  # fmt: skip
+        if budget.stopped or (turn and abs(fitted.gap - scene.gap) < SAME * size):
+            break
         again = refit(shapes, Links.of(known.found), joined, fitted.gap, SLACK * size)
         hypotheses = again.links.hypotheses(known.n, known.found.log_odds)
         loose = FITTED + WORN * fitted.gap / size
         evidence = Evidence.of(hypotheses, size, loose * np.array([size, size, 1.0]))
         scene = Scene(shapes, evidence, joined, fitted.gap, pinned)
         growth = Growth(scene, start.copy(), ENOUGH)
-        growth.run(lambda: budget.go_on("growing", 0.2 + 0.4 * turn))
-        state = growth.state
-        if budget.stopped or abs(fitted.gap - gap) < 0.01 * size:
-            break
-        gap = fitted.gap
+        growth.run(lambda at=0.2 + 0.4 * turn: budget.go_on("growing", at))
+        if not budget.stopped or _worth(scene, growth.state) < _worth(scene, state):
+            state = growth.state
     state = improve(scene, state, ENOUGH, TRIES, lambda: budget.go_on("moving parts", 0.8))
     links = agreeing(scene, state.pose, state.part)
     done = polish(shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, rounds=12)
     found = support(scene, done.pose, state.part)
     component = by_size(state.part, pinned)
     return done.pose, component, confidences(found, component), energy(found, component)
+
+
+def _worth(scene: Scene, state: State) -> float:
+    """A state's energy."""
+    return energy(support(scene, state.pose, state.part), state.part)
 
 
 def _first_gap(shapes: Shapes, evidence: Evidence) -> float:
@@ -142,12 +153,17 @@ def _shared(part: Ints) -> Ints:
 
 
 def by_size(part: Ints, pinned: NDArray[np.bool_]) -> Ints:
-    """Clusters numbered from 0: the pinned one first, then the largest first."""
+    """Clusters numbered from 0, the pinned one first, then the largest first; -1 for a fragment that joined nothing.
+
+    A fragment that is pinned, or the only one there is, has its place all the same.
+    """
     names, index, count = np.unique(part, return_inverse=True, return_counts=True)
     with_pins = np.isin(names, part[pinned])
     order = np.lexsort((names, -count, ~with_pins))
     rank = np.empty(len(names), dtype=np.int64)
     rank[order] = np.arange(len(names))
+    alone = (count == 1) & ~with_pins & (len(part) > 1)
+    rank[alone] = -1
     return np.asarray(rank[index])
 
 
