@@ -160,7 +160,12 @@ def test_a_hypothesis_that_is_hardly_believed_joins_nothing() -> None:
     made = planted(12, HONEST, components=2)
     first, second = (int(np.flatnonzero(made.component == part)[0]) for part in range(2))
     bridge = PairHypotheses(
-        12, *np.array([[first], [second]]), *np.array([[0.3]]), np.array([[90.0, 5]]), *np.array([[-3.0]]), np.eye(3)[None]
+        12,
+        *np.array([[first], [second]]),
+        *np.array([[0.3]]),
+        np.array([[90.0, 5]]),
+        *np.array([[-3.0]]),
+        np.eye(3)[None],
     )
     for log_odds, status in ((-3.0, "partial"), (3.0, "ok")):
         joined = made.hypotheses.joined(replace(bridge, log_odds=np.array([log_odds])))

@@ -155,7 +155,7 @@ def _to_array(picture: Image.Image, shown: str) -> NDArray[np.uint8]:
     # In bands: all at once, Pillow makes a second copy on the way.
     pixels = np.empty((whole.height, whole.width, len(mode)), dtype=np.uint8)
     for top in range(0, whole.height, _BAND):
-        pixels[top : top + _BAND] = whole.crop((0, top, whole.width, min(top + _BAND, whole.height)))
+        pixels[top : top + _BAND] = np.asarray(whole.crop((0, top, whole.width, min(top + _BAND, whole.height))))
     return pixels
 
 

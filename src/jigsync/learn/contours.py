@@ -75,7 +75,8 @@ class _Block(nn.Module):
         r = torch.relu(h)
         before, after = (near[:, column] for column in self.columns)
         if self.training:
-            sides = _Along.apply(r, before, after), r, _Along.apply(r, after, before)
+            along: Any = _Along.apply
+            sides = along(r, before, after), r, along(r, after, before)
         else:
             sides = r[before], r, r[after]
         inner: Tensor = self.second(torch.relu(self.first(torch.cat(sides, dim=1))))

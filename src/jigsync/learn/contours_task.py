@@ -83,7 +83,8 @@ class ContourTask:
             parts = []
             for sample in samples:
                 batch = batch_of([sample], self.options, None)
-                parts.append(losses(*model.encoder(batch.features, batch.near), batch, 0))
+                f, g, none = model.encoder(batch.features, batch.near)
+                parts.append(losses(f, g, none, batch, 0))
             loss, hit, has = (torch.cat(part) for part in zip(*parts, strict=True))
             mean.append(float(loss.mean()))
             out |= {f"{name} top1": float(hit[has].mean()), f"{name} nll": mean[-1]}

@@ -129,7 +129,7 @@ def contacts(
             trees[i] = cKDTree(angles.vectors(points[start[i] : start[i + 1]]))
         mine, theirs = np.arange(start[i], start[i + 1]), np.arange(start[j], start[j + 1])
         moved = poses.phase[k] * points[theirs] + poses.xy[k]
-        away, near = trees[i].query(angles.vectors(moved), distance_upper_bound=REACH * step)
+        away, near = map(np.asarray, trees[i].query(angles.vectors(moved), distance_upper_bound=REACH * step))
         close = np.flatnonzero(away < np.inf)
         s, t = mine[near[close]], theirs[close]
         facing = (poses.phase[k] * normal[t] * normal[s].conj()).real < OPPOSITE
@@ -151,7 +151,7 @@ def _evidence(s: Ints, t: Ints, outlines: Outlines, codes: SampleCodes, log_all:
     for column in around.T:
         score = np.einsum("me,me->m", codes.f[s], codes.g[column]) + np.einsum("me,me->m", codes.g[s], codes.f[column])
         best = np.maximum(best, score - (log_all[s] + log_all[column]) / 2)
-    return np.log(FLOOR + np.exp(np.minimum(best, 0.0)) * len(log_all))
+    return np.asarray(np.log(FLOOR + np.exp(np.minimum(best, 0.0)) * len(log_all)))
 
 
 def described(poses: PairPoses, found: Contacts, outlines: Outlines) -> Floats:

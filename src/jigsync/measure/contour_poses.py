@@ -178,7 +178,7 @@ def refit(
         w = weighed(phase, xy, which, strength, a, b, out_a, out_b, tolerance)
         phase, xy = fitted(phase, which, w, a, b)
     w = weighed(phase, xy, which, strength, a, b, out_a, out_b, TOLERANCE * step)
-    poses = PairPoses(found.i[pair], found.j[pair], phase, xy, np.bincount(which, w, len(pair)))
+    poses = PairPoses(found.i[pair], found.j[pair], phase, xy, np.bincount(which, w, len(pair)).astype(np.float64))
     middle = summed(b, which, len(pair)) / np.maximum(found.count[pair], 1)
     return _distinct(poses, pair, middle, step)
 

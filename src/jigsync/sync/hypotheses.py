@@ -56,6 +56,7 @@ def sobered(pair: Ints, log_odds: Floats, n: int) -> Floats:
 
     Each hypothesis may have been judged on its own; of many candidates a share passes that no picture has room for.
     """
+
     def expected(lower: float) -> float:
         return float(probabilities(pair, log_odds - lower).sum())
 
@@ -106,4 +107,4 @@ def doubted(found: PairHypotheses) -> PairHypotheses:
     most[:, 0, 0] = most[:, 1, 1] = 1.0 / length**2
     most[:, 2, 2] = 1.0 / math.pi**2
     covariance = np.linalg.inv(found.information + most) + least
-    return replace(found, information=np.linalg.inv(covariance))
+    return replace(found, information=np.linalg.inv(covariance).astype(np.float64))

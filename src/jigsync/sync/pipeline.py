@@ -101,7 +101,7 @@ def synchronize(
     found = decode_turns(measurements, pairs, grid, options, upright)
     graph = found.graph(n, found.turn_weight)
     if options.cycle_filter:
-        graph = found.graph(n, cycle_filter(graph, found.relative * angles.QUARTER))
+        graph = found.graph(n, cycle_filter(graph, np.asarray(found.relative * angles.QUARTER, dtype=np.float64)))
     turns = np.zeros(n, np.int64) if upright else synchronize_turns(graph, found.relative, graph.components())
     turn_confidences = agreement(graph, found.relative, turns)
     found = decode_buckets(measurements, found, turns, grid, options)

@@ -247,7 +247,7 @@ class _System:
             g -= np.einsum("nab,nb->na", own, self._off(self.prior, angle, xy))
         size, k = 3 * n, self.index
         if self.dense:
-            h = np.bincount(self.rows * size + self.cols, blocks, size * size).reshape(size, size)
+            h = np.bincount(self.rows * size + self.cols, blocks, size * size).astype(np.float64).reshape(size, size)
             return h[np.ix_(k, k)], g.flat[k]
         sparse = csc_matrix((blocks, (self.rows, self.cols)), shape=(size, size))
         return csc_matrix(sparse[k][:, k]), g.flat[k]
@@ -290,8 +290,8 @@ def _solved(h: Floats | csc_matrix, extra: Floats, g: Floats) -> Floats:
             damped = h.copy()
             damped.flat[:: len(extra) + 1] += extra
             return np.asarray(cho_solve(cho_factor(damped, check_finite=False), g, check_finite=False))
-        damped = csc_matrix(h + diags_array(extra))
-        factor = splu(damped, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        sparse = csc_matrix(h + diags_array(extra))
+        factor = splu(sparse, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         return np.asarray(factor.solve(g))
     except (LinAlgError, RuntimeError):
         return np.full_like(g, np.nan)

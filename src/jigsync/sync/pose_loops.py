@@ -117,7 +117,7 @@ class Steps:
 def _both_ways(found: PairHypotheses) -> Steps:
     """All hypotheses as they are said, then all said from the other side."""
     both = found.joined(found.reversed())
-    return Steps(both.i, both.j, both.angle, both.xy, np.linalg.inv(both.information))
+    return Steps(both.i, both.j, both.angle, both.xy, np.linalg.inv(both.information).astype(np.float64))
 
 
 def _wedges(ways: Steps, n: int, forth: int) -> tuple[Ints, Ints]:

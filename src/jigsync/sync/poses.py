@@ -17,7 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.sync.graph import Floats, Ints
-from jigsync.sync.hypotheses import best_of_pairs, displacements, doubted, graph_of, ordered, pairs_of, probabilities, sobered
+from jigsync.sync.hypotheses import (
+    best_of_pairs,
+    displacements,
+    doubted,
+    graph_of,
+    ordered,
+    pairs_of,
+    probabilities,
+    sobered,
+)
 from jigsync.sync.pose_graph import PosePrior, chi_squared, covariances, refine
 from jigsync.sync.pose_loops import believed
 from jigsync.sync.rotation import cycle_filter, synchronize_angles

@@ -165,9 +165,9 @@ def polish(
         pose[variable, 2] = angles.wrap(pose[variable, 2])
         gap += float(move[-1])
     information = np.zeros((n, 3, 3))
-    blocks = np.arange(int(variable.sum()))
-    square = system.matrix[:-4, :-4].reshape(len(blocks), 3, len(blocks), 3)
-    information[variable] = square[blocks, :, blocks, :]
+    own = np.arange(int(variable.sum()))
+    square = system.matrix[:-4, :-4].reshape(len(own), 3, len(own), 3)
+    information[variable] = square[own, :, own, :]
     return Polished(pose, gap, scatter, information)
 
 
