@@ -29,7 +29,8 @@ from jigsync.io.images import list_images
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.io.truth_file import load_truth
 from jigsync.learn.contours_mixture import Kind, Swept, Torn, draw_puzzle
-from jigsync.measure.contours import load_contours, read
+from jigsync.measure.contour_reading import read
+from jigsync.measure.contours import load_contours
 from jigsync.measure.contours_plain import ODDS, plain_codes
 from jigsync.measure.outline import read_outlines
 from jigsync.measure.outline_features import features

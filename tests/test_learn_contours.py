@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 
 import torch
 from learn_quick import QUICK
+from PIL import Image
 
 from jigsync.cutting.tear import tear_picture
 from jigsync.cutting.tear_options import TearOptions
@@ -24,15 +25,25 @@ from jigsync.learn.contours_task import ContourTask, batch_of
 from jigsync.learn.export import export_run
 from jigsync.learn.fit.odds import fit
 from jigsync.learn.loop import train
-from jigsync.learn.mixture import pictures_of
+from jigsync.learn.mixture import Pictures, pictures_of
 from jigsync.measure.contours import Contours
 from jigsync.measure.outline import read_outlines
 from jigsync.score.hypotheses import poses_of
 from jigsync.values import angles
 
-PICTURES = picture("coffee").parent
 TINY = ContourOptions(width=8, dilations=(1, 2), code=4, anchors=64)
-FEW = {"torn": Torn(1.0, pieces=(4, 5), size=(32, 40))}
+FEW = {"torn": Torn(1.0, pieces=(3, 4), size=(20, 24))}
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Pictures:
+    """Two small pictures, quickly read."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    rgb = read_rgb(picture("coffee"))
+    for k in range(2):
+        Image.fromarray(rgb[100 * k : 100 * k + 120, 150 : 150 + 150]).save(folder / f"{k}.png")
+    return pictures_of([folder])
 
 
 def torn(erosion: float = 0.0):  # type: ignore[no-untyped-def]
@@ -98,8 +109,7 @@ def test_the_loss_takes_the_mate_or_one_next_to_it_and_counts_no_mate() -> None:
         assert bool(has[k]) == (t >= 0)
 
 
-def test_every_kind_of_the_mixture_is_cut() -> None:
-    pictures = pictures_of([PICTURES])
+def test_every_kind_of_the_mixture_is_cut(pictures: Pictures) -> None:
     for name in ("cuts", "knobs", "severe"):
         puzzle, truth, kind = draw_puzzle(pictures, {name: MIXTURE[name]}, 3, 0)
         again, _, _ = draw_puzzle(pictures, {name: MIXTURE[name]}, 3, 0)
@@ -109,16 +119,13 @@ def test_every_kind_of_the_mixture_is_cut() -> None:
         assert all(np.array_equal(a, b) for a, b in zip(puzzle.fragments.pixels, again.fragments.pixels, strict=True))
 
 
-def test_a_run_goes_on_is_exported_and_measures(tmp_path: Path) -> None:
-    pictures = pictures_of([PICTURES])
+def test_a_run_is_exported_and_measures(pictures: Pictures, tmp_path: Path) -> None:
     task = ContourTask(pictures, pictures, seed=1, options=TINY, mixture=FEW)
-    options = replace(QUICK, steps=4, validate_every=2)
-    whole = train(task, tmp_path / "whole", options)
-    train(task, tmp_path / "part", replace(options, steps=2))
-    assert train(task, tmp_path / "part", options) == pytest.approx(whole)
-    assert np.isfinite(list(whole.values())).all()
+    options = replace(QUICK, steps=2, validate_every=2)
+    validated = train(task, tmp_path / "run", options)
+    assert np.isfinite(list(validated.values())).all()
     out = tmp_path / "tiny.onnx"
-    assert export_run([tmp_path / "whole"], out, {}) < 1e-4
+    assert export_run([tmp_path / "run"], out, {}) < 1e-4
     puzzle, _ = torn()
     assert Contours(weights=out).measure(puzzle).n == len(puzzle)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scans import apart, cut, lay
-from web import Server, folder, puzzle_and_truth, serving, zipped
+from web import Server, folder, puzzle_and_truth, serving, until, worker_pids, zipped
 
 import jigsync
 from jigsync.cli import main
@@ -22,11 +22,10 @@ from jigsync.io.images import png_bytes, read_rgba
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution
 from jigsync.render.assemble import unpremultiply
-from jigsync.solvers.base import Progress
 from jigsync.web.jobs import Job
+from jigsync.web.limits import Limits
 from jigsync.web.models import JobModel, SolveOptions
 from jigsync.web.solving import _events
-from jigsync.web.store import HeldPuzzle
 
 PUZZLE, TRUTH = puzzle_and_truth()
 
@@ -144,7 +143,7 @@ def test_a_job_that_ends_while_it_is_sent_ends_in_the_next_event() -> None:
             return before
 
     async def heard() -> list[str]:
-        return [event async for event in _events(Ending("p", None, SolveOptions()))]
+        return [event async for event in _events(Ending("p", None, SolveOptions()), lambda: False)]
 
     with ThreadPoolExecutor(1) as thread:  # the browser tests' playwright may have a loop running in this thread
         events = [event.split("\ndata: ") for event in thread.submit(asyncio.run, heard()).result()]
@@ -173,7 +172,12 @@ def test_pins_and_exclusions_are_respected(server: Server, held: dict[str, Any])
         held["id"], grid="2x3", pins={wrong: [0, 0, 1]}, exclude=["f005" if wrong != "f005" else "f004"]
     )
     fragments = job["shown"]["solution"]["fragments"]
-    assert fragments[wrong] == {"row": 0, "col": 0, "turns": 1, "confidence": 1.0}
+    assert {key: fragments[wrong][key] for key in ("row", "col", "turns", "confidence")} == {
+        "row": 0,
+        "col": 0,
+        "turns": 1,
+        "confidence": 1.0,
+    }
     assert fragments["f005" if wrong != "f005" else "f004"]["row"] is None
     assert job["shown"]["solution"]["gauge"]["probabilities"] == [1.0, 0.0, 0.0, 0.0]
 
@@ -197,10 +201,17 @@ def test_a_job_is_cancelled(server: Server) -> None:
 
 
 def test_a_cancelled_job_stops_its_solver() -> None:
-    job = Job("p", HeldPuzzle(PUZZLE), SolveOptions())
-    assert job.watch(Progress("solving 2x3", 0.5, -3.0)) is True
-    job.cancelled = True
-    assert job.watch(Progress("solving 2x3", 0.6, -3.0)) is False
+    """The worker hears of it, and answers with what it has."""
+    options = {"picture": "coffee", "rows": 6, "cols": 7, "shape": 0, "erosion": 0.3, "photo": 0.5}
+    with serving(Limits(running_jobs=1)) as server:
+        puzzle = server.post("/api/cuts", options).json()
+        job = server.post(f"/api/puzzles/{puzzle['id']}/jobs", {}).json()["id"]
+        until(lambda: server.get(f"/api/jobs/{job}").json()["shown"])
+        before = worker_pids(server)
+        assert server.send("DELETE", f"/api/jobs/{job}").status_code == 202
+        last = list(server.events(job))[-1][1]
+        assert (last["state"], last["shown"] is None) == ("cancelled", False)
+        assert worker_pids(server) == before, "nobody had to be ended"
 
 
 def test_one_request_solves(server: Server) -> None:
@@ -228,6 +239,33 @@ def test_candidates_and_the_four_gauges(server: Server, held: dict[str, Any], so
     assert once["solution"]["grid"] == solution["grid"][::-1]
     p = solution["gauge"]["probabilities"]
     assert once["solution"]["gauge"]["probabilities"] == [*p[1:], p[0]]
+
+
+def test_cells_say_where_a_fragment_is(server: Server, held: dict[str, Any], solution: dict[str, Any]) -> None:
+    """A person moves fragments from cell to cell: what the poses said before does not count."""
+    moved = json.loads(json.dumps(solution))
+    one, other = (next(f for f in moved["fragments"].values() if (f["row"], f["col"]) == c) for c in ((0, 0), (1, 1)))
+    one["col"], other["col"] = other["col"], one["col"]
+    one["row"], other["row"] = other["row"], one["row"]
+    one["turns"] = (one["turns"] + 1) % 4
+    answer = server.post(f"/api/puzzles/{held['id']}/turned", {"solution": moved, "turns": 0}).json()["solution"]
+    found = next(f for f in answer["fragments"].values() if (f["row"], f["col"]) == (1, 1))
+    assert (found["x"], found["y"], found["angle"] % 360) == (1.5 * 48, 1.5 * 48, 90 * one["turns"])
+    one["turns"] = None
+    refused = server.post(f"/api/puzzles/{held['id']}/turned", {"solution": moved, "turns": 0})
+    assert (refused.status_code, "turns' of 'solution' must be" in refused.json()["detail"]) == (422, True)
+
+
+def test_a_solution_of_format_1_is_taken(server: Server, held: dict[str, Any], solution: dict[str, Any]) -> None:
+    keys = ("status", "reason", "grid", "solver", "seconds")
+    old = {"format": "jigsync-solution/1", **{key: solution[key] for key in keys}}
+    old["gauge"] = {key: solution["gauge"][key] for key in ("turns", "confidence")}
+    old["fragments"] = {
+        name: {key: f[key] for key in ("row", "col", "turns", "confidence")}
+        for name, f in solution["fragments"].items()
+    }
+    answer = server.post(f"/api/puzzles/{held['id']}/solution", {"step": {"solution": old}}).json()
+    assert answer["fragments"] == solution["fragments"]
 
 
 # ---------------------------------------------------------------------------------------------- out

@@ -5,21 +5,16 @@ from __future__ import annotations
 import errno
 import gc
 import json
-import threading
-import time
 import weakref
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from web import Server, folder, puzzle_and_truth, serving, zipped
+from web import Server, busy_pids, folder, gate, puzzle_and_truth, serving, stuck, until, zipped
 
-import jigsync
 from jigsync.values.errors import InputError, OptionError
 from jigsync.values.puzzle import Puzzle
-from jigsync.web import jobs
 from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits
 from jigsync.web.room import Room
@@ -28,35 +23,6 @@ from jigsync.web.room import Room
 @pytest.fixture(scope="module")
 def puzzle() -> Puzzle:
     return puzzle_and_truth()[0]
-
-
-class Gate:
-    """Solves that begin when they are let: `jigsync.solve` with a door before it."""
-
-    def __init__(self) -> None:
-        self.open = threading.Event()
-        self.entered = 0
-        self._solve = jigsync.solve
-
-    def solve(self, *args: Any, **keywords: Any) -> Any:
-        self.entered += 1
-        assert self.open.wait(30)
-        return self._solve(*args, **keywords)
-
-
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    made = Gate()
-    monkeypatch.setattr(jobs.jigsync, "solve", made.solve)
-    yield made
-    made.open.set()
-
-
-def until(true: Any) -> None:
-    end = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def uploaded(server: Server, puzzle: Puzzle) -> str:
@@ -79,26 +45,24 @@ def answer_of(job: dict[str, Any]) -> Any:
 # ---------------------------------------------------------------------------------------------- overload
 
 
-def test_too_many_jobs_are_429_and_a_finished_one_makes_room(puzzle: Puzzle, gate: Gate) -> None:
+def test_too_many_jobs_are_429_and_a_finished_one_makes_room(puzzle: Puzzle) -> None:
     with serving(Limits(running_jobs=1, waiting_jobs=1)) as server:
         held = uploaded(server, puzzle)
-        for _ in range(2):
-            assert server.post(f"/api/puzzles/{held}/jobs", {}).status_code == 202
-        refused(server.post(f"/api/puzzles/{held}/jobs", {}), 429, "2 puzzles are being solved or wait for it")
         packed = {"x.zip": zipped(folder(puzzle))}
-        refused(server.upload(packed, "/solve"), 429, "try again in a moment")
-        assert len(server.app.state.bench.puzzles) == 1, "what /solve did not take is not held"
-        gate.open.set()
+        with gate(server):
+            for _ in range(2):
+                assert server.post(f"/api/puzzles/{held}/jobs", {}).status_code == 202
+            refused(server.post(f"/api/puzzles/{held}/jobs", {}), 429, "2 puzzles are being solved or wait for it")
+            refused(server.upload(packed, "/solve"), 429, "try again in a moment")
+            assert len(server.app.state.bench.puzzles) == 1, "what /solve did not take is not held"
         until(lambda: server.upload(packed, "/solve").status_code == 200)
 
 
-def test_too_many_open_requests_are_503(puzzle: Puzzle, gate: Gate) -> None:
+def test_too_many_open_requests_are_503(puzzle: Puzzle) -> None:
     with serving(Limits(open_requests=1)) as server:
         held = uploaded(server, puzzle)
-        job = server.post(f"/api/puzzles/{held}/jobs", {}).json()["id"]
-        with server.send("GET", f"/api/jobs/{job}/events", stream=True):
+        with stuck(server, held) as job, server.send("GET", f"/api/jobs/{job}/events", stream=True):
             refused(server.get("/api/about"), 503, "1 requests are open")
-            gate.open.set()
         until(lambda: server.get("/api/about").status_code == 200)
 
 
@@ -113,10 +77,10 @@ def test_a_full_disk_is_503_and_nothing_is_held(puzzle: Puzzle, monkeypatch: pyt
 
     with serving() as server:
         with monkeypatch.context() as patched:
-            patched.setattr("jigsync.web.uploads.tempfile.TemporaryDirectory", full)
+            patched.setattr("jigsync.web.crew.Path.mkdir", full)
             refused(server.upload({"x.zip": zipped(folder(puzzle))}), 503, "No space left on device")
-        with monkeypatch.context() as patched:  # a large upload goes to the disk while the form is read
-            patched.setattr("tempfile.SpooledTemporaryFile.write", full)
+        with monkeypatch.context() as patched:  # an upload goes to the disk while the form is read
+            patched.setattr("jigsync.web.forms.Container.write", full)
             refused(server.upload({"x.zip": zipped(folder(puzzle))}), 503, "No space left on device")
         assert len(server.app.state.bench.puzzles) == 0
         uploaded(server, puzzle)
@@ -129,7 +93,7 @@ def test_another_refusal_of_the_system_is_500_in_a_sentence(
         raise OSError(errno.EIO, "Input/output error")
 
     with serving() as server:
-        monkeypatch.setattr("jigsync.web.uploads.tempfile.TemporaryDirectory", broken)
+        monkeypatch.setattr("jigsync.web.crew.Path.mkdir", broken)
         answer = server.upload({"x.zip": zipped(folder(puzzle))})
         assert (answer.status_code, "Something went wrong" in answer.json()["detail"]) == (500, True)
     assert "Input/output error" in caplog.text
@@ -153,19 +117,16 @@ def test_a_finished_job_lets_go_of_the_puzzle(puzzle: Puzzle) -> None:
         assert list(bench.jobs._jobs) == [job["id"]], "nobody can ask for the job of /solve"
 
 
-def test_a_cancelled_job_lets_go_before_its_turn(puzzle: Puzzle, gate: Gate) -> None:
+def test_a_cancelled_job_lets_go_before_its_turn(puzzle: Puzzle) -> None:
     with serving(Limits(running_jobs=1)) as server:
         bench = server.app.state.bench
         first, second = uploaded(server, puzzle), uploaded(server, puzzle)
-        server.post(f"/api/puzzles/{first}/jobs", {})
-        waits = server.post(f"/api/puzzles/{second}/jobs", {}).json()["id"]
-        assert bench.puzzles.get(second).busy
-        assert server.send("DELETE", f"/api/jobs/{waits}").json()["state"] == "cancelled"
-        assert not bench.puzzles.get(second).busy
-        until(lambda: gate.entered == 1)
-        gate.open.set()
+        with stuck(server, first):
+            waits = server.post(f"/api/puzzles/{second}/jobs", {}).json()["id"]
+            assert bench.puzzles.get(second).busy
+            assert server.send("DELETE", f"/api/jobs/{waits}").json()["state"] == "cancelled"
+            assert not bench.puzzles.get(second).busy
         until(lambda: not bench.puzzles.get(first).busy)
-        assert gate.entered == 1
         assert server.get(f"/api/jobs/{waits}").json()["state"] == "cancelled"
 
 
@@ -191,13 +152,15 @@ def test_a_restarted_server_has_its_puzzles_and_jobs(puzzle: Puzzle, tmp_path: P
     kept.close()
 
 
-def test_a_job_that_had_not_finished_is_solved_after_a_restart(puzzle: Puzzle, tmp_path: Path, gate: Gate) -> None:
+def test_a_job_that_had_not_finished_is_solved_after_a_restart(puzzle: Puzzle, tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     with serving(Limits(running_jobs=1), kept=kept) as server:
         held = uploaded(server, puzzle)
-        started = [server.post(f"/api/puzzles/{held}/jobs", {"seed": seed}).json()["id"] for seed in (1, 2)]
-        until(lambda: gate.entered == 1)
-        threading.Timer(0.3, gate.open.set).start()
+        with gate(server) as closed:
+            started = [server.post(f"/api/puzzles/{held}/jobs", {"seed": seed}).json()["id"] for seed in (1, 2)]
+            until(lambda: busy_pids(server))
+            server.app.state.bench.stop()
+            closed.open()
     kept.close()
     assert [json.loads((tmp_path / "jobs" / f"{job}.json").read_text())["state"] for job in started] == ["waiting"] * 2
     kept = Kept(tmp_path)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,7 @@ from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits
+from jigsync.web.nursery import nursery
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +67,11 @@ class Server:
 @contextmanager
 def serving(limits: Limits | None = None, names: tuple[str, ...] = (), kept: Kept | None = None) -> Iterator[Server]:
     """A running server."""
-    import uvicorn
-
     from jigsync.web.app import create_app
+    from jigsync.web.server import make_server
 
     app = create_app(limits, names, kept)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", timeout_graceful_shutdown=1))
+    server = make_server(app, limits or Limits(), port=0)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -82,6 +84,70 @@ def serving(limits: Limits | None = None, names: tuple[str, ...] = (), kept: Kep
         server.should_exit = True
         thread.join(20)
         assert not thread.is_alive()
+
+
+class Gate:
+    """Stopped processes."""
+
+    def __init__(self, pids: list[int]) -> None:
+        self._pids = pids
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+
+    def open(self, keep: Collection[int] = ()) -> None:
+        """Lets them go on, all but those to keep."""
+        for pid in self._pids:
+            if pid not in keep:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+        self._pids = [pid for pid in self._pids if pid in keep]
+
+
+@contextmanager
+def gate(server: Server) -> Iterator[Gate]:
+    """Worker processes, and the one they come from, stopped until the gate is opened."""
+    made = Gate([nursery_pid(), *worker_pids(server)])
+    try:
+        yield made
+    finally:
+        made.open()
+
+
+@contextmanager
+def stuck(server: Server, puzzle: str) -> Iterator[str]:
+    """A job whose worker gets nowhere, while the other workers do what they are asked for."""
+    with gate(server) as closed:
+        job = server.post(f"/api/puzzles/{puzzle}/jobs", {}).json()["id"]
+        until(lambda: busy_pids(server))
+        closed.open(keep=busy_pids(server))
+        yield job
+
+
+def busy_pids(server: Server) -> set[int]:
+    """The worker processes that have something to do."""
+    crew = server.app.state.bench.crew
+    with crew._lock:
+        return {worker._pid for worker in crew._all - set(crew._idle)}
+
+
+def nursery_pid() -> int:
+    """The process that workers come from."""
+    process = nursery()._process
+    assert process is not None
+    return process.pid
+
+
+def worker_pids(server: Server) -> list[int]:
+    """The worker processes of a server."""
+    return [worker._pid for worker in server.app.state.bench.crew._all]
+
+
+def until(true: Callable[[], object], seconds: float = 30) -> None:
+    """Waits for something that comes about."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def puzzle_and_truth(grid: str = "2x3", seed: int = 3) -> tuple[Puzzle, Truth]:

@@ -33,7 +33,7 @@ from jigsync.solvers.lattice import gridded
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, OptionError, bad_value
 from jigsync.values.hypothesised import Hypothesised
-from jigsync.values.layout import FREE, Free, Grid, Layout
+from jigsync.values.layout import FREE, Free, Grid, Layout, check_cells
 from jigsync.values.measurements import Measurements, Measurer
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
@@ -42,6 +42,8 @@ from jigsync.values.truth import Truth
 GridLike = Grid | int | str | tuple[int, int]
 LayoutName = Literal["auto", "grid", "free"]
 
+DOUBTFUL: Final = 0.7
+"""Of free poses that are less sure than this on average, cells are tried as well."""
 LEAST_SECONDS: Final = 0.01
 """What a solver gets when measuring took all of the time."""
 
@@ -160,9 +162,9 @@ def solve(
         solver: a name that `jigsync solvers` lists, or any object with the methods of `solvers.base.Solver`.
         measurer: a name, or any object with a `measure(puzzle) -> Measurements`; None takes what fits the fragments.
         measurements: what was measured already; nothing is measured then.
-        grid: rows and cols; None tries all that the number of fragments allows.
+        grid: rows and cols, at most four cells for every fragment; None tries all that the number of fragments allows.
         layout: "grid" puts fragments into cells, "free" gives every fragment a pose and nothing else; "auto" goes by
-            what was measured: free poses from outlines, cells from sides or where a grid is asked.
+            what was measured: free poses from outlines, cells from sides, or where a grid is asked or cells are pinned.
         pins: id -> (row, col, turns) of a cell, or a pose; hard constraints.
         exclude: ids that do not belong to the picture.
         upright: the fragments are known not to be turned.
@@ -177,39 +179,62 @@ def solve(
     """
     start = time.perf_counter()
     tool, called = (solvers.get(solver), solver) if isinstance(solver, str) else (solver, solver.name)
-    meter = _meter(measurer, puzzle)
     asked = _asked(grid, layout)
+    if isinstance(asked, Grid):
+        check_cells(asked, len(puzzle))
     fixed = {name: _pin(name, pin) for name, pin in (pins or {}).items()}
+    in_cells = layout == "grid" or asked is not None or any(not isinstance(pin, Pose) for pin in (pins or {}).values())
+    in_cells = in_cells and not isinstance(asked, Free)
+    meter = _meter(measurer, puzzle, in_cells)
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
     if progress is not None and not progress(Progress("measuring", 0.0)):
         return Solution.failure(puzzle, called, "It was cancelled before anything was measured.")
+
+    def request_of(known: Measurements, wanted: Layout | None) -> SolveRequest:
+        return SolveRequest(
+            puzzle.ids,
+            known,
+            layout=wanted,
+            pins=fixed,
+            excluded=frozenset([exclude] if isinstance(exclude, str) else exclude),
+            upright=upright,
+            time_limit=None if time_limit is None else max(LEAST_SECONDS, start + time_limit - time.perf_counter()),
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        )
+
     with using_threads(threads):
-        measurements = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
-    if layout == "auto" and asked is None and isinstance(measurements.pairs, Hypothesised):
-        asked = FREE if solver == solvers.DEFAULT or "free" in solvers.layouts_of(tool) else None
+        known = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
+    by_outlines = not in_cells and isinstance(known.pairs, Hypothesised)
+    if layout == "auto" and by_outlines and (solver == solvers.DEFAULT or "free" in solvers.layouts_of(tool)):
+        asked = FREE
     if isinstance(asked, Free) and solver == solvers.DEFAULT:
         tool = solvers.get(solvers.DEFAULT_FREE)
     solvers.check_layout(tool, asked)
-    request = SolveRequest(
-        puzzle.ids,
-        measurements,
-        layout=asked,
-        pins=fixed,
-        excluded=frozenset([exclude] if isinstance(exclude, str) else exclude),
-        upright=upright,
-        time_limit=None if time_limit is None else max(LEAST_SECONDS, start + time_limit - time.perf_counter()),
-        seed=seed,
-        threads=threads,
-        progress=progress,
-    )
+    request = request_of(known, asked)
     answer = tool.solve(request)
     if layout == "auto" and not fixed:
         answer = gridded(answer)
+    nobody_said = layout == "auto" and measurer is None and measurements is None and solver == solvers.DEFAULT
+    if nobody_said and isinstance(asked, Free) and not fixed and _sureness(answer) < DOUBTFUL:
+        # Fragments of rows and columns with nearly straight seams say more as sides than as outlines.
+        with using_threads(threads):
+            request = request_of(_checked(puzzle, _meter(None, puzzle, True).measure(puzzle)), None)
+        other = solvers.get(solvers.DEFAULT).solve(request)
+        answer = max(answer, other, key=_sureness)
     if not answer:
         return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)
     with using_threads(threads):
         return _solution(puzzle, request, answer, called, start)
+
+
+def _sureness(answer: Assignment) -> float:
+    """Mean confidence of all fragments; an answer that failed is not sure at all."""
+    if not answer or answer.confidences is None:
+        return 0.0
+    return float(answer.confidences.mean())
 
 
 def candidates(
@@ -232,7 +257,7 @@ def candidates(
     if solution.grid is None:
         why = "has no grid" if solution else "failed"
         raise OptionError(f"There is no cell to ask about: the solution {why}.")
-    known = _checked(puzzle, _meter(measurer, puzzle).measure(puzzle) if measurements is None else measurements)
+    known = _checked(puzzle, _meter(measurer, puzzle, True).measure(puzzle) if measurements is None else measurements)
     return candidates_for(known, solution.grid, solution.placement, (row, col), limit)
 
 
@@ -245,9 +270,9 @@ def _asked(grid: GridLike | None, layout: str) -> Layout | None:
     return FREE if layout == "free" else None if grid is None else as_grid(grid)
 
 
-def _meter(measurer: str | Measurer | None, puzzle: Puzzle) -> Measurer:
+def _meter(measurer: str | Measurer | None, puzzle: Puzzle, in_cells: bool) -> Measurer:
     if measurer is None:
-        return measurers.get(measurer_for(puzzle))
+        return measurers.get(measurer_for(puzzle, in_cells))
     return measurers.get(measurer) if isinstance(measurer, str) else measurer
 
 

@@ -7,16 +7,23 @@ module imports the standard library and typer at its top, everything heavier ins
 
 What a command raises becomes one sentence on stderr and an exit code, never a traceback:
 
-    2     JigsyncError (bad input), a wrong option, OSError (full disk, missing right)
+    2     JigsyncError (bad input), a wrong option, OSError (full disk, missing right), too little memory
+    70    anything else: a defect of ours; the sentence says where
     130   Ctrl-C
+    143   SIGTERM; what was half written is gone by then
     n     typer.Exit(n), for a command that has something to say with its code
 """
 
 from __future__ import annotations
 
 import importlib
+import logging
 import os
+import resource
+import signal
 import sys
+import threading
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -25,7 +32,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from jigsync import __version__
-from jigsync.values.errors import JigsyncError
+from jigsync.io.terminal import say, say_line, to_stderr
+from jigsync.values.errors import JigsyncError, is_of_memory
 
 COMMANDS: tuple[str, ...] = (
     "demo",
@@ -51,7 +59,9 @@ COMMANDS: tuple[str, ...] = (
 )
 
 BAD_INPUT = 2
+DEFECT = 70
 INTERRUPTED = 130
+TERMINATED = 143
 
 
 class _Commands(Mapping[str, Any]):
@@ -91,7 +101,7 @@ app = typer.Typer(cls=_LazyGroup, add_completion=False)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"jigsync {__version__}")
+        say(f"jigsync {__version__}")
         raise typer.Exit
 
 
@@ -108,6 +118,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Runs `jigsync ARGS` (default: the process's own arguments) and returns the exit code."""
     if args is None:
         args = sys.argv[1:]
+        _settle()
     try:
         code = get_command(app).main(args=args or ["--help"], prog_name="jigsync", standalone_mode=False)
         sys.stdout.flush()
@@ -125,9 +136,64 @@ def main(args: Sequence[str] | None = None) -> int:
         return _say(_os_sentence(error))
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except _Terminated:
+        return _say("Stopped by SIGTERM.", TERMINATED)
+    except MemoryError:
+        return _say("There is not enough memory for this.")
+    except ImportError as error:  # of a library that is damaged, or for which there is no memory left
+        return _say(f"A part of JigSync cannot be loaded: {_first_line(error)}")
+    except Exception as error:
+        if is_of_memory(error):
+            return _say(f"There is not enough memory for this: {_first_line(error)}")
+        return _say(f"This is a defect of JigSync: {_place(error)}: {_first_line(error)}", DEFECT)
     if code == INTERRUPTED:
         _say("Stopped by Ctrl-C.")
     return code if isinstance(code, int) else 0
+
+
+class _Terminated(BaseException):
+    """SIGTERM, as an exception: what is half done is taken back on the way out, as with Ctrl-C."""
+
+
+def _settle() -> None:
+    """What holds for the whole process, and only for a process of our own."""
+
+    def terminate(number: int, frame: object) -> None:
+        raise _Terminated
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, terminate)
+    if any(
+        resource.getrlimit(kind)[0] != resource.RLIM_INFINITY for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+    ):
+        # OpenBLAS does not fail when there is no memory for its threads: it waits for ever, or ends the process.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    logging.lastResort = to_stderr()
+    logging.lastResort.setLevel(logging.WARNING)
+    logging.captureWarnings(True)
+    threading.excepthook = lambda told: None if told.exc_value is None else _tell(told.exc_value)
+    sys.unraisablehook = lambda told: None if told.exc_value is None else _tell(told.exc_value)
+
+
+def _tell(error: BaseException) -> None:
+    """A sentence about what went wrong where nobody could catch it."""
+    say_line(f"jigsync: {_place(error)}: {_first_line(error)}", err=True)
+
+
+def _place(error: BaseException) -> str:
+    """The kind of an error, and where in our files it was raised or caused."""
+    ours = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}jigsync{os.sep}" in frame.filename
+    ]
+    where = f" in {ours[-1].filename.rpartition(f'{os.sep}jigsync{os.sep}')[2]}:{ours[-1].lineno}" if ours else ""
+    return f"{type(error).__name__}{where}"
+
+
+def _first_line(error: BaseException) -> str:
+    while isinstance(error, ImportError) and isinstance(error.__cause__ or error.__context__, ImportError):
+        error = error.__cause__ or error.__context__ or error  # which library it was, before the advice that follows
+    line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return f"{line.rstrip('.')[:300]}."
 
 
 def _drop_output() -> None:
@@ -138,12 +204,10 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _say(sentence: str) -> int:
+def _say(sentence: str, code: int = BAD_INPUT) -> int:
     if sentence:  # a family without its command has shown its help instead
-        # File names may hold anything, also what moves the cursor or paints the terminal.
-        plain = "".join(c if c.isprintable() else "?" for c in " ".join(sentence.split()))
-        print("jigsync:", plain, file=sys.stderr)
-    return BAD_INPUT
+        say_line(f"jigsync: {sentence}", err=True)
+    return code
 
 
 def _os_sentence(error: OSError) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from jigsync.io.terminal import console, say_json
+
 
 def bench_squares(
     pictures: Annotated[Path, typer.Argument(help="Folder of pictures.", show_default=False)],
@@ -29,11 +31,9 @@ def bench_squares(
     As in the literature the solver is told rows and cols. With unknown orientation the best of the four global turns
     counts. "Same pixels" is direct with identical fragments, such as a blank sky, interchangeable.
     """
-    import json
     from dataclasses import asdict
 
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from jigsync.cli.progress import progress_bar
@@ -59,7 +59,7 @@ def bench_squares(
         "seconds": sum(r.seconds for r in rows) / count,
     }
     if as_json:
-        typer.echo(json.dumps({"mean": means, "rows": [asdict(r) for r in rows]}))
+        say_json({"mean": means, "rows": [asdict(r) for r in rows]})
         return
     table = Table("picture", "N", "direct", "same pixels", "neighbour", "SRA", "perfect", "s", box=box.SIMPLE)
     for r in rows:
@@ -68,4 +68,4 @@ def bench_squares(
     table.add_section()
     values = [f"{means[name]:.1%}" for name in shares]
     table.add_row(f"mean of {count}", "", *values, f"{means['perfect']} of {count}", f"{means['seconds']:.1f}")
-    Console().print(table)
+    console().print(table)

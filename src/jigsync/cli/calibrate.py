@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from jigsync.io.terminal import console, say, say_json
+
 
 def calibrate(
     images: Annotated[Path, typer.Argument(help="Folder of upright pictures to cut puzzles from.")],
@@ -35,9 +37,6 @@ def calibrate(
 
     Measurers of an older file that are not fitted now stay in it.
     """
-    import json
-
-    from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
 
@@ -56,7 +55,7 @@ def calibrate(
     pictures = evenly_spaced(list_images(images), limit)
     option = " --content" if content else " --learned" if learned else ""
     command = f"jigsync calibrate IMAGES{option} --limit {limit} --seed {seed}"
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=console(err=True), transient=True) as progress:
         task = progress.add_task("cutting and measuring", total=len(pictures) * len(family.kinds))
         fitted = run(family, pictures, seed, command, lambda: progress.advance(task))
     data = merged(
@@ -67,11 +66,11 @@ def calibrate(
     )
     write_json(out, data)
     if as_json:
-        print(json.dumps(data))
+        say_json(data)
         return
     table = Table("measurer / regime", "top-1 of all candidates", "log-likelihood", "sides", title="held-out pictures")
     for name, entry in fitted["measurers"].items():
         held = entry["held_out"]
         table.add_row(name, f"{held['top1']:.3f}", f"{held['log_likelihood']:.3f}", str(held["sides"]))
-    Console().print(table)
-    print(f"wrote {out}")
+    console().print(table)
+    say(f"wrote {out}")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 
 def calibrate_anchor(
     images: Annotated[Path, typer.Argument(help="Folder of upright pictures to cut puzzles from.")],
@@ -21,7 +23,6 @@ def calibrate_anchor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the file's content.")] = False,
 ) -> None:
     """Fit the gauge anchor, and measure it on held-out pictures."""
-    import json
 
     from jigsync.cli.progress import progress_bar
     from jigsync.io.files import write_json
@@ -34,10 +35,10 @@ def calibrate_anchor(
         data = calibrate(pictures, weights, seed, command, lambda done, total: bar("pictures", done, total))
     write_json(out, data)
     if as_json:
-        typer.echo(json.dumps(data))
+        say_json(data)
         return
-    typer.echo("right on held-out pictures:")
+    say("right on held-out pictures:")
     for name, values in data["held_out"].items():
         if isinstance(values, dict):
-            typer.echo(f"  {name:6} " + "  ".join(f"{what} {value:.3f}" for what, value in values.items()))
-    typer.echo(f"wrote {out}")
+            say(f"  {name:6} " + "  ".join(f"{what} {value:.3f}" for what, value in values.items()))
+    say(f"wrote {out}")

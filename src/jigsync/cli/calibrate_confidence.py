@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 
 def calibrate_confidence(
     images: Annotated[Path, typer.Argument(help="Folder of upright pictures to cut puzzles from.")],
@@ -19,7 +21,6 @@ def calibrate_confidence(
     as_json: Annotated[bool, typer.Option("--json", help="Print the file's content.")] = False,
 ) -> None:
     """Fit the confidence of solved fragments, and measure it on held-out pictures."""
-    import json
 
     from jigsync.cli.progress import progress_bar
     from jigsync.io.files import write_json
@@ -32,10 +33,10 @@ def calibrate_confidence(
         data = calibrate(pictures, seed, command, workers, lambda done, total: bar("puzzles", done, total))
     write_json(out, data)
     if as_json:
-        typer.echo(json.dumps(data))
+        say_json(data)
         return
     held = data["held_out"]
-    typer.echo(
+    say(
         f"{held['fragments']} held-out fragments, {held['right']:.1%} of them right.\n"
         f"  Brier score         {held['brier']:.4f}, of the raw shares of draws {held['brier_of_shares']:.4f}\n"
         f"  calibration error   {held['calibration_error']:.4f},"

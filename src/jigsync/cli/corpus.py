@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from jigsync.io.terminal import console, say, say_json, say_line
+
 corpus = typer.Typer(add_completion=False, no_args_is_help=True, help="Report on a corpus; get pictures for one.")
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the pictures.", metavar="DIR")]
@@ -23,17 +25,14 @@ def report(
 
     Exit code 1 when the corpus is not sound: a picture in two splits, a puzzle lost or doubled.
     """
-    import json
-
-    from rich.console import Console
 
     from jigsync.corpus.report import corpus_report, report_table
 
     found = corpus_report(folder, sample=sample)
     if as_json:
-        typer.echo(json.dumps(found.to_json()))
+        say_json(found.to_json())
     else:
-        Console().print(report_table(found))
+        console().print(report_table(found))
     if not found.sound:
         raise typer.Exit(1)
 
@@ -48,7 +47,6 @@ def procedural(
     as_json: AsJson = False,
 ) -> None:
     """Make stationary 1/f^beta pictures, the control in which there is nothing to find."""
-    import json
 
     from jigsync.cli.progress import progress_bar
     from jigsync.corpus.procedural import write_procedural
@@ -60,7 +58,10 @@ def procedural(
         raise bad_value("beta", "a procedural picture", "numbers such as 0.5,1,2", beta) from None
     with progress_bar() as progress:
         names = write_procedural(out, betas, count=count, size=size, seed=seed, progress=progress)
-    typer.echo(json.dumps({"out": str(out), "pictures": names}) if as_json else f"{len(names)} pictures in {out}")
+    if as_json:
+        say_json({"out": str(out), "pictures": names})
+    else:
+        say(f"{len(names)} pictures in {out}")
 
 
 @corpus.command("fetch-met")
@@ -76,7 +77,6 @@ def fetch_met(
 
     Run the same command again after it was stopped: it goes on where it was.
     """
-    import json
 
     from jigsync.cli.progress import progress_bar
     from jigsync.corpus.met import BASE_URL, fetch
@@ -84,11 +84,11 @@ def fetch_met(
     with progress_bar() as progress:
         result = fetch(out, limit, base_url=base_url or BASE_URL, progress=progress)
     if as_json:
-        typer.echo(json.dumps(result.to_json()))
+        say_json(result.to_json())
         return
     for entry in result.failed:
-        typer.echo(f"Skipped object {entry.object_id}: {entry.reason}", err=True)
-    typer.echo(
+        say_line(f"Skipped object {entry.object_id}: {entry.reason}", err=True)
+    say(
         f"{result.pictures} pictures ({result.downloaded} new, {len(result.failed)} skipped) in {out}; licences in"
         f" {result.manifest}"
     )

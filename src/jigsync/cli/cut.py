@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 if TYPE_CHECKING:
     from jigsync.cutting.options import Damage
 
@@ -47,7 +49,6 @@ def cut(
 
     Damage is one named severity, or any of --shape, --erosion and --photo (those left out are 0).
     """
-    import json
     from typing import Any, cast
 
     from jigsync.cutting.generate import cut_picture
@@ -84,9 +85,9 @@ def cut(
             "source_sha256": truth.source_sha256,
             "flags": dict(truth.flags),
         }
-        typer.echo(json.dumps(result))
+        say_json(result)
     else:
-        typer.echo(f"Cut {len(puzzle)} fragments ({options.grid}) into {out / 'puzzle'}; truth in {out / 'truth.json'}")
+        say(f"Cut {len(puzzle)} fragments ({options.grid}) into {out / 'puzzle'}; truth in {out / 'truth.json'}")
 
 
 def _damage(

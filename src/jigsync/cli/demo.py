@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 if TYPE_CHECKING:
     from jigsync.score.poses import PoseScores
     from jigsync.solution import Solution
@@ -28,7 +30,6 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Tear a bundled picture into pieces that lie at any angle, put them together, and score the answer."""
-    import json
 
     import numpy as np
 
@@ -48,7 +49,7 @@ def demo(
     ours = (*OURS, BEFORE, AFTER, COMPARE, SOLUTION)
     check_output_folder(out, overwrite=True, ours=ours)
     puzzle, truth = jigsync.tear_with_truth(data.picture(picture), pieces, seed=seed)
-    typer.echo(f"Tore '{picture}' into {len(puzzle)} pieces, turned by any angle and shuffled: seed {seed}.", err=True)
+    say(f"Tore '{picture}' into {len(puzzle)} pieces, turned by any angle and shuffled: seed {seed}.", err=True)
     solution = jigsync.solve(puzzle)
     scores = score_poses(solution, truth, puzzle)
     with atomic_folder(out, overwrite=True, ours=ours) as folder:
@@ -64,9 +65,9 @@ def demo(
             write_png(folder / COMPARE, np.asarray(compare(puzzle, shown, truth, title)))
     if as_json:
         result: dict[str, Any] = {"out": str(out), "status": solution.status, "reason": solution.reason}
-        typer.echo(json.dumps({**result, "seconds": solution.seconds, "scores": scores.to_json()}))
+        say_json({**result, "seconds": solution.seconds, "scores": scores.to_json()})
     else:
-        typer.echo(_report(out, solution, scores))
+        say(_report(out, solution, scores))
     if not solution:
         raise typer.Exit(1)
 

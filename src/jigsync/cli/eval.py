@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from jigsync.io.terminal import console, say, say_json, say_line
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -86,7 +88,6 @@ def eval(
     answer is part of its name, so a changed solver, option or picture never meets an old answer. RUN/report.html shows
     everything.
     """
-    import json
 
     from jigsync.cli.progress import progress_bar
     from jigsync.corpus.engines import open_engine, processes_here
@@ -121,7 +122,7 @@ def eval(
             bar("gallery", len(pictures), len(picked))
         write_report(found, pictures)
     if as_json:
-        typer.echo(json.dumps(found.to_json()))
+        say_json(found.to_json())
     else:
         _show(found)
 
@@ -163,7 +164,7 @@ def _plan(
     with progress_bar() as bar:
         specs, skipped = plan.from_pictures(images, wanted, workers, bar)
     for entry in skipped:
-        typer.echo(f"Skipped: {entry.reason}", err=True)
+        say_line(f"Skipped: {entry.reason}", err=True)
     return specs
 
 
@@ -189,7 +190,7 @@ def _progress() -> Iterator[Report]:
                 made = done - first
                 left = f", about {_minutes((now - start) / made * (total - done))} left" if made else ""
                 others = f", {elsewhere} with other processes" if elsewhere else ""
-                typer.echo(f"{done} of {total} puzzles{others}{left}", err=True)
+                say(f"{done} of {total} puzzles{others}{left}", err=True)
 
         yield report
 
@@ -207,24 +208,23 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _show(found: Evaluation) -> None:
-    from rich.console import Console
 
     from jigsync.evaluate.table import ALL_KINDS
     from jigsync.io.files import list_names
 
-    console = Console(highlight=False)
-    console.print(_main_table(found, beside=console.width >= WIDE))
+    screen = console()
+    screen.print(_main_table(found, beside=screen.width >= WIDE))
     if len({line.kind for line in found.lines}) > 1:
-        console.print(_kind_table(found))
+        screen.print(_kind_table(found))
     if found.pairs:
-        console.print(_pair_table(found))
+        screen.print(_pair_table(found))
     for line in found.lines:
         if line.kind == ALL_KINDS and line.remarks:
-            console.print(f"{line.method.label} on {line.grid} {line.severity}: {line.remarks}", markup=False)
+            screen.print(f"{line.method.label} on {line.grid} {line.severity}: {line.remarks}", markup=False)
     if found.missing:
-        console.print(f"{found.missing} predictions are not there yet.")
+        screen.print(f"{found.missing} predictions are not there yet.")
     files = ", ".join(name for name in list_names(found.root) if name.endswith(WRITTEN))
-    console.print(f"Written to {found.root}: {files}", soft_wrap=True, markup=False)
+    screen.print(f"Written to {found.root}: {files}", soft_wrap=True, markup=False)
 
 
 class _Sections:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 
 def export(
     run: Annotated[
@@ -50,4 +52,7 @@ def export(
     text = f"wrote {out}; largest difference between ONNX and torch: {difference:.2g}"
     if held:
         text += f"\n{json.dumps(held)}"
-    typer.echo(json.dumps({"out": str(out), "max_difference": difference, **held}) if as_json else text)
+    if as_json:
+        say_json({"out": str(out), "max_difference": difference, **held})
+    else:
+        say(text)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 if TYPE_CHECKING:
     from jigsync.scan.extract import Extracted
 
@@ -26,7 +28,6 @@ def extract(
 
     DIR is a puzzle folder for `jigsync solve`; its extract.json tells where each fragment lay and its skew.
     """
-    import json
 
     import jigsync
     from jigsync.io.files import atomic_folder, check_output_folder, write_json
@@ -38,7 +39,10 @@ def extract(
     with atomic_folder(out, overwrite=overwrite, ours=ours) as folder:
         save_puzzle(folder, extracted.puzzle)
         write_json(folder / REPORT, extracted.to_json())
-    typer.echo(json.dumps(extracted.to_json()) if as_json else _summary(extracted, out))
+    if as_json:
+        say_json(extracted.to_json())
+    else:
+        say(_summary(extracted, out))
 
 
 def _summary(extracted: Extracted, out: Path) -> str:

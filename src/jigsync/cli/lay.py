@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 BLURRY = 2.0
 """From this enlargement on the summary says that the fragments look soft."""
 
@@ -57,7 +59,6 @@ def lay(
 
     DIR/lay.json is the truth: where every fragment lies, its outline, its box, and the camera.
     """
-    import json
 
     from jigsync.cutting.lay import lay_puzzle
     from jigsync.cutting.lay_options import LayOptions
@@ -104,13 +105,11 @@ def lay(
             "options": options.to_json(),
             "seed": seed,
         }
-        typer.echo(json.dumps(result))
+        say_json(result)
         return
-    typer.echo(
+    say(
         f"Laid {len(truth.fragments)} fragments on {background}: {out / truth.photo} ({truth.width} x {truth.height});"
         f" truth in {out / LAY_FILE}"
     )
     if truth.scale > BLURRY:
-        typer.echo(
-            f"The fragments are enlarged {truth.scale:.1f} times and look soft: cut larger ones, or lower --width."
-        )
+        say(f"The fragments are enlarged {truth.scale:.1f} times and look soft: cut larger ones, or lower --width.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from jigsync.io.terminal import console
+
 
 @contextmanager
 def progress_bar(period: float = 30.0) -> Iterator[Callable[[str, int, int], None]]:
@@ -12,13 +14,12 @@ def progress_bar(period: float = 30.0) -> Iterator[Callable[[str, int, int], Non
 
     The time left is told from the speed of the last `period` seconds.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    screen = console(err=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    shown = console.is_terminal
-    with Progress(*columns, console=console, disable=not shown, speed_estimate_period=period) as progress:
+    shown = screen.is_terminal
+    with Progress(*columns, console=screen, disable=not shown, speed_estimate_period=period) as progress:
         tasks: dict[str, TaskID] = {}
 
         def report(what: str, done: int, total: int) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jigsync.io.terminal import console, say, say_json, say_line
+
 if TYPE_CHECKING:
     from jigsync.studies.reproduce import Written
     from jigsync.studies.result import StudyResult
@@ -27,7 +29,6 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Run a study of the paper and print our values beside the paper's."""
-    import json
     import time
 
     from jigsync.cli.progress import progress_bar
@@ -35,7 +36,10 @@ def reproduce(
     from jigsync.values.errors import JigsyncError, OptionError
 
     if name == "list":
-        typer.echo(json.dumps(studies.STUDIES) if as_json else _list(studies.STUDIES))
+        if as_json:
+            say_json(studies.STUDIES)
+        else:
+            say(_list(studies.STUDIES))
         return
     names = list(studies.STUDIES) if name == "all" else [name]
     for one in names:
@@ -52,7 +56,7 @@ def reproduce(
             if name != "all":
                 raise
             failed.append(one)
-            typer.echo(f"jigsync: {one} was left out. {error}", err=True)
+            say_line(f"jigsync: {one} was left out. {error}", err=True)
             continue
         written = studies.write(result, out, studies.command(one, full, seed, inputs))
         seconds = time.perf_counter() - start
@@ -63,9 +67,9 @@ def reproduce(
         else:
             _show(result, written, seconds)
         if written.missing:
-            typer.echo(f"jigsync: {written.missing}", err=True)
+            say_line(f"jigsync: {written.missing}", err=True)
     if as_json:
-        typer.echo(json.dumps(done[0] if name != "all" else done))
+        say_json(done[0] if name != "all" else done)
     if failed:
         raise OptionError(f"{len(failed)} of {len(names)} studies could not be run: {', '.join(failed)}.")
 
@@ -77,7 +81,6 @@ def _list(names: dict[str, str]) -> str:
 
 def _show(result: StudyResult, written: Written, seconds: float) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{result.name}: {result.title}", title_justify="left")
@@ -87,12 +90,12 @@ def _show(result: StudyResult, written: Written, seconds: float) -> None:
     table.add_column("verdict")
     for value in result.compared:
         table.add_row(value.what, _number(value.ours), _number(value.paper), value.verdict)
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(result.verdict, soft_wrap=True, markup=False)
+    screen = console()
+    screen.print(table)
+    screen.print(result.verdict, soft_wrap=True, markup=False)
     paths = (written.csv, written.json, written.picture, written.drawing)
     files = ", ".join(str(path) for path in paths if path is not None)
-    console.print(f"{files} ({len(result.rows)} rows, {seconds:.0f} s)", soft_wrap=True, markup=False)
+    screen.print(f"{files} ({len(result.rows)} rows, {seconds:.0f} s)", soft_wrap=True, markup=False)
 
 
 def _number(value: float | str) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from jigsync.io.terminal import console, say_json
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -47,9 +49,6 @@ def score(
     best4 is a diagnostic, each measure at its best over the four turns of the whole assembly, which only someone who
     knows the truth can choose.
     """
-    import json
-
-    from rich.console import Console
 
     from jigsync.io.puzzle_folder import load_puzzle
     from jigsync.io.solution_file import load_solution
@@ -65,20 +64,20 @@ def score(
         head = {"solution": str(solution), "truth": str(truth), "status": answer.status, "solver": answer.solver}
         counts = {"fragments": poses.fragments, "placed": poses.placed}
         by_cells = {} if cells is None else cells.to_json()
-        typer.echo(json.dumps({**head, **counts, **by_cells, "poses": poses.to_json()}))
+        say_json({**head, **counts, **by_cells, "poses": poses.to_json()})
         return
-    console = Console(highlight=False)
+    screen = console()
     if cells is not None:
-        console.print(_cell_table(cells))
-    console.print(_pose_table(poses))
-    console.print(f"Upright: {_upright(poses)}.", soft_wrap=True)
+        screen.print(_cell_table(cells))
+    screen.print(_pose_table(poses))
+    screen.print(f"Upright: {_upright(poses)}.", soft_wrap=True)
     if answer:
         words = _pose_words(poses) if cells is None else _words(cells)
         if poses.foreign:
             words += f" Placed though foreign: {', '.join(poses.foreign)}."
     else:
         words = f"The solver failed: {answer.reason or 'it gave no reason.'}"
-    console.print(words, soft_wrap=True, markup=False)
+    screen.print(words, soft_wrap=True, markup=False)
 
 
 def _cells(answer: Solution, home: Truth, poses: PoseScores) -> Scores | None:

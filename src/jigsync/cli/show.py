@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 if TYPE_CHECKING:
     from PIL import Image
 
@@ -53,7 +55,6 @@ def show(
     With the truth as well, fragments in the wrong place are outlined in red, fragments in their place but turned wrong
     in amber and black stripes. Parts that are not placed towards each other are drawn side by side.
     """
-    import json
 
     import numpy as np
 
@@ -96,14 +97,13 @@ def show(
     target = out or Path(f"{source.name}-{kind}.png")
     write_png(target, np.asarray(picture))
     if as_json:
-        typer.echo(json.dumps({"picture": str(target), "kind": kind, "size": list(picture.size), **facts}))
+        say_json({"picture": str(target), "kind": kind, "size": list(picture.size), **facts})
     else:
-        typer.echo(f"Wrote {target} ({picture.width} x {picture.height}): {_words(kind, facts)}.")
+        say(f"Wrote {target} ({picture.width} x {picture.height}): {_words(kind, facts)}.")
 
 
 def _animate(puzzle: Puzzle, solution: Solution, truth: Truth | None, target: Path, as_json: bool) -> None:
     """Writes the moving picture; with the truth, of the assembly turned as a whole to where it is best."""
-    import json
 
     from jigsync.io.files import write_bytes
     from jigsync.render.animate import animation_bytes, frames, suffix_of
@@ -117,9 +117,9 @@ def _animate(puzzle: Puzzle, solution: Solution, truth: Truth | None, target: Pa
     width, height = shown[0].picture.size
     facts = {"size": [width, height], "frames": len(shown), "bytes": len(content), **shown_as.facts()}
     if as_json:
-        typer.echo(json.dumps({"picture": str(target), "kind": "animation", "fragments": len(puzzle), **facts}))
+        say_json({"picture": str(target), "kind": "animation", "fragments": len(puzzle), **facts})
     else:
-        typer.echo(f"Wrote {target} ({width} x {height}, {len(shown)} frames, {len(content) / 1e6:.1f} MB).")
+        say(f"Wrote {target} ({width} x {height}, {len(shown)} frames, {len(content) / 1e6:.1f} MB).")
 
 
 def _draw(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 if TYPE_CHECKING:
     from jigsync.solution import Solution
     from jigsync.values.measurements import Measurer
@@ -63,7 +65,6 @@ def solve(
     as_json: Annotated[bool, typer.Option("--json", help="Print solution.json.")] = False,
 ) -> None:
     """Reassemble a puzzle: where every fragment lies and how it is turned, and the assembled picture."""
-    import json
 
     import numpy as np
 
@@ -106,7 +107,10 @@ def solve(
         save_solution(made / "solution.json", solution)
         if solution:
             write_png(made / "assembled.png", np.asarray(solution.assemble()))
-    typer.echo(json.dumps(solution_json(solution)) if as_json else _summary(solution, folder))
+    if as_json:
+        say_json(solution_json(solution))
+    else:
+        say(_summary(solution, folder))
     if not solution:
         raise typer.Exit(1)
 

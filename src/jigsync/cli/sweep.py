@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
+from jigsync.io.terminal import console, say, say_json, say_line
+
 if TYPE_CHECKING:
     from jigsync.cutting.handed import Presentation
     from jigsync.cutting.tear_options import Style
@@ -51,7 +53,6 @@ def sweep(
     was stopped: it goes on where it was, on either engine. The result depends neither on the workers nor on the engine.
     Pictures that cannot be used are skipped and named.
     """
-    import json
     from collections import Counter
 
     from jigsync.cli.progress import progress_bar
@@ -97,15 +98,13 @@ def sweep(
         "report": None if report is None else report.to_json(),
     }
     if as_json:
-        typer.echo(json.dumps(result))
+        say_json(result)
         return
     for entry in corpus.skipped:
-        typer.echo(f"Skipped: {entry.reason}", err=True)
+        say_line(f"Skipped: {entry.reason}", err=True)
     if report is not None:
-        from rich.console import Console
-
-        Console().print(report_table(report))
-    typer.echo(
+        console().print(report_table(report))
+    say(
         f"{result['puzzles']} puzzles of {result['images']} pictures ({len(corpus.skipped)} skipped), {count} shards,"
         f" in {out}"
     )

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 
 def tear(
     image: Annotated[Path, typer.Argument(help="The picture to tear.", show_default=False)],
@@ -33,7 +35,6 @@ def tear(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Tear a picture into pieces of any shape that lie at any angle."""
-    import json
     from typing import Any, Literal, cast
 
     from jigsync.cutting.tear import tear_picture
@@ -71,6 +72,6 @@ def tear(
             "source_sha256": truth.source_sha256,
             "flags": dict(truth.flags),
         }
-        typer.echo(json.dumps(result))
+        say_json(result)
     else:
-        typer.echo(f"Tore {len(puzzle)} pieces ({style}) into {out / 'puzzle'}; truth in {out / 'truth.json'}")
+        say(f"Tore {len(puzzle)} pieces ({style}) into {out / 'puzzle'}; truth in {out / 'truth.json'}")

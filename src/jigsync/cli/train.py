@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jigsync.io.terminal import say, say_json
+
 if TYPE_CHECKING:
     from jigsync.learn.loop import Task
 
@@ -291,7 +293,6 @@ def contours(
 
 def _run(ctx: typer.Context, task: Task, out: Path, start: list[Path] | None, as_json: bool, **chunks: int) -> None:
     """Trains as the command's options LOOP say, with a line of progress on stderr at every log."""
-    import json
 
     from jigsync.learn.loop import LoopOptions, Report
     from jigsync.learn.loop import train as run
@@ -299,7 +300,10 @@ def _run(ctx: typer.Context, task: Task, out: Path, start: list[Path] | None, as
     def report(now: Report) -> None:
         means = "  ".join(f"{name} {value:.3f}" for name, value in now.means.items())
         minutes = now.left / 60
-        typer.echo(f"{now.step}/{now.steps}  {now.rate:.1f} samples/s  {minutes:.0f} min left  {means}", err=True)
+        say(f"{now.step}/{now.steps}  {now.rate:.1f} samples/s  {minutes:.0f} min left  {means}", err=True)
 
     last = run(task, out, LoopOptions(**{name: ctx.params[name] for name in LOOP}, **chunks), report, start or ())
-    typer.echo(json.dumps(last) if as_json else f"Trained: {out}")
+    if as_json:
+        say_json(last)
+    else:
+        say(f"Trained: {out}")

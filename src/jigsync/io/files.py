@@ -9,12 +9,14 @@ What writes and reads whole files takes a `Remote` too (jigsync.io.remote): ther
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
 import os
 import re
 import shutil
+import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,7 @@ from jigsync.io.refusals import reason_of as reason_of
 from jigsync.io.remote import PREFIX, SUFFIX, Place, Remote, temporary_name
 from jigsync.values.errors import FormatError, InputError, OptionError
 
+_BLOCK: Final = 1 << 16
 JSON_LIMIT: Final = 64 * 2**20
 """Largest JSON file that is read, in bytes."""
 
@@ -198,14 +201,36 @@ def read_bytes(path: StrPath, limit: int) -> bytes:
     """A file's bytes; InputError when it is missing, unreadable, a folder, or larger than `limit` bytes."""
     if isinstance(path, Remote):
         return path.read(limit)
+    with open_plain(path) as file:
+        try:
+            # As many as there are, not as many as there may be: that much memory would be taken first.
+            data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
+            while len(data) <= limit and (more := file.read(_BLOCK)):
+                data += more
+        except OSError as error:
+            raise cannot("read", path, error) from None
+    _check_size(data, path, limit)
+    return data
+
+
+def open_plain(path: StrPath) -> BinaryIO:
+    """A file, open to be read; InputError when it is missing, unreadable or not plain: a pipe would be waited for."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(limit + 1)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
         raise cannot("read", path, error) from None
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return open(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise cannot("read", path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+    raise InputError(f"The path '{os.fspath(path)}' cannot be read: it must be a plain file.")
+
+
+def _check_size(data: bytes, name: StrPath, limit: int) -> None:
     if len(data) > limit:
-        raise InputError(f"The file '{os.fspath(path)}' must have at most {limit} bytes. It has more.")
-    return data
+        raise InputError(f"The file '{os.fspath(name)}' must have at most {limit} bytes. It has more.")
 
 
 def list_names(folder: Place) -> list[str]:
@@ -221,11 +246,15 @@ def list_names(folder: Place) -> list[str]:
 
 def read_json(path: StrPath, limit: int = JSON_LIMIT) -> Any:
     """The value of a JSON file. Refuses nan, infinities, repeated keys, lone surrogates and endless nesting."""
-    return parse_json(read_bytes(path, limit), os.fspath(path))
+    return parse_json(read_bytes(path, limit), os.fspath(path), limit)
 
 
-def parse_json(data: bytes, name: str) -> Any:
-    """The value of JSON bytes; `name` is the file they came from, for the error's sentence."""
+def parse_json(data: bytes, name: str, limit: int = JSON_LIMIT) -> Any:
+    """The value of JSON bytes, at most `limit` of them; `name` is the file they came from, for the error's sentence.
+
+    What is parsed takes up to thirty times the memory of its text.
+    """
+    _check_size(data, name, limit)
     try:
         text = data.decode("utf-8")
         value = json.loads(
@@ -315,6 +344,6 @@ def _split_torn(data: bytes) -> tuple[bytes, bool]:
         return data, False
     try:
         whole = isinstance(parse_json(last, ""), dict)
-    except FormatError:
+    except InputError:
         whole = False
     return (data, True) if whole else (data[:end], False)

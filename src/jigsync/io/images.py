@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from jigsync.io.blocks import too_many_parts
 from jigsync.io.files import StrPath, cannot, read_bytes, write_bytes
 from jigsync.values.errors import ImageError, InputError
 
@@ -37,6 +38,8 @@ SUFFIXES: Final = frozenset(
 )
 
 Source = StrPath | bytes
+_BAND: Final = 256
+"""Rows that are copied at once."""
 
 
 def read_rgb(source: Source, *, name: str | None = None, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
@@ -93,7 +96,7 @@ def _decode(source: Source, name: str | None, max_pixels: int) -> NDArray[np.uin
             picture.load()
             picture = _upright(picture)
             return _to_array(picture, shown)
-        except ImageError:
+        except (ImageError, MemoryError):
             raise
         except Exception as error:  # decoders raise whatever their broken input leads them into
             raise ImageError(f"The picture '{shown}' is broken or truncated: {_words(error)}.") from None
@@ -108,9 +111,14 @@ def _open(data: bytes, shown: str, max_pixels: int) -> Image.Image:
     """Reads the header and checks format, size and number of frames."""
     pillow_limit = 2 * (Image.MAX_IMAGE_PIXELS or max_pixels)
     limit = f"must have at most {min(max_pixels, pillow_limit)} pixels"
+    if too_many := too_many_parts(data):
+        raise ImageError(f"The picture '{shown}' must have {too_many}.")
     try:
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
-        frames = 1 if picture.format == "MPO" else int(getattr(picture, "n_frames", 1))
+        # Frames are not counted: a TIFF file may have a hundred thousand, and each costs a look at all before it.
+        frames = picture.format != "MPO" and bool(getattr(picture, "is_animated", False))
+    except MemoryError:
+        raise
     except Image.DecompressionBombError as error:
         found = re.search(r"\d+", str(error))
         raise ImageError(f"The picture '{shown}' {limit}. It has {found[0] if found else 'more'}.") from None
@@ -122,8 +130,8 @@ def _open(data: bytes, shown: str, max_pixels: int) -> Image.Image:
         raise ImageError(f"The picture '{shown}' {limit}. It has {width} x {height} = {width * height}.")
     if width < 1 or height < 1:
         raise ImageError(f"The picture '{shown}' must have at least one pixel. It is {width} x {height}.")
-    if frames > 1:
-        raise ImageError(f"The picture '{shown}' must have one frame or page. It has {frames}.")
+    if frames:
+        raise ImageError(f"The picture '{shown}' must have one frame or page. It has more.")
     return picture
 
 
@@ -142,7 +150,13 @@ def _to_array(picture: Image.Image, shown: str) -> NDArray[np.uint8]:
         if isinstance(transparent := picture.info.get("transparency"), int):
             channels.append(np.where(np.asarray(picture) == transparent, 0, 255).astype(np.uint8))
         return np.stack(channels, axis=-1)
-    return np.array(picture.convert("RGBA" if picture.has_transparency_data else "RGB"), dtype=np.uint8)
+    mode = "RGBA" if picture.has_transparency_data else "RGB"
+    whole = picture if picture.mode == mode else picture.convert(mode)
+    # In bands: all at once, Pillow makes a second copy on the way.
+    pixels = np.empty((whole.height, whole.width, len(mode)), dtype=np.uint8)
+    for top in range(0, whole.height, _BAND):
+        pixels[top : top + _BAND] = whole.crop((0, top, whole.width, min(top + _BAND, whole.height)))
+    return pixels
 
 
 def _scale_deep(values: NDArray[Any], shown: str) -> NDArray[np.uint8]:
@@ -157,7 +171,10 @@ def _scale_deep(values: NDArray[Any], shown: str) -> NDArray[np.uint8]:
         white = 65535.0
     else:
         white = next(top for top in (1.0, 255.0, 65535.0) if high <= top)
-    return np.rint(values.astype(np.float64) * (255.0 / white)).astype(np.uint8)
+    grey = np.empty(values.shape, dtype=np.uint8)
+    for top in range(0, len(values), _BAND):
+        grey[top : top + _BAND] = np.rint(values[top : top + _BAND].astype(np.float64) * (255.0 / white))
+    return grey
 
 
 def _words(error: Exception) -> str:

@@ -16,7 +16,12 @@ OF_CELLS: Final = "learned"
 OF_OUTLINES: Final = "contours"
 
 
-def measurer_for(puzzle: Puzzle) -> str:
-    """The name of the measurer that fits the fragments; wholly transparent ones have no say."""
+def measurer_for(puzzle: Puzzle, in_cells: bool = False) -> str:
+    """The name of the measurer that fits the fragments; wholly transparent ones have no say.
+
+    `in_cells`: somebody knows that they stand in cells.
+    """
+    if in_cells or puzzle.cell is not None:
+        return OF_CELLS
     opaque = all(pixels[..., 3].min() in (0, 255) and np.ptp(pixels[..., 3]) == 0 for pixels in puzzle.fragments.pixels)
-    return OF_CELLS if opaque or puzzle.cell is not None else OF_OUTLINES
+    return OF_CELLS if opaque else OF_OUTLINES

@@ -19,21 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.io.schema import Node
-from jigsync.measure.contour_evidence import FEATURES, Contacts, Depths, contacts, described, information
-from jigsync.measure.contour_gap import estimate_gap
-from jigsync.measure.contour_matches import SampleCodes, match
-from jigsync.measure.contour_poses import PairPoses, paired, propose
-from jigsync.measure.outline import REFERENCE, STEP, Scan, read_outlines
+from jigsync.measure.contour_evidence import FEATURES
+from jigsync.measure.contour_matches import SampleCodes
+from jigsync.measure.contour_reading import read
+from jigsync.measure.contours_plain import ContoursPlain
+from jigsync.measure.outline import read_outlines
 from jigsync.measure.outline_features import DISTANCES, VERSION, features, neighbours
 from jigsync.measure.parts import side_by_side, spans
 from jigsync.measure.weights import open_session, read_card, read_weights, weights_path
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
-from jigsync.values import angles
 from jigsync.values.errors import FormatError, JigsyncError
-from jigsync.values.hypotheses import PairHypotheses
-from jigsync.values.hypothesised import Hypothesised
 from jigsync.values.measurements import Measurements
-from jigsync.values.outlines import Floats, Matches, Outlines
 from jigsync.values.puzzle import Puzzle
 
 FORMAT: Final = "jigsync-contours/1"
@@ -42,8 +38,6 @@ OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"f": (None,), "g": (None
 FRAGMENTS_AT_ONCE: Final = 30
 ODDS: Final = (-3.0, 1.0, 0.5, 0.5, 0.0, -1.0, 1.0, 0.0, -1.0)
 """Of FEATURES, where a card has none."""
-LEAST_ODDS: Final = -6.0
-MOST_PER_FRAGMENT: Final = 12
 
 
 class ContourModel:
@@ -98,58 +92,6 @@ def odds_of(stored: Any, name: str) -> tuple[float, ...]:
     return tuple(node.key(feature).number(-1e6, 1e6) for feature in FEATURES)
 
 
-@dataclass(frozen=True, eq=False)
-class Read:
-    """What is read of a puzzle before anything is judged.
-
-    Attributes:
-        outlines, matches: of all fragments.
-        poses: of pairs.
-        contacts: under these poses.
-        gap: between neighbours, px.
-        described: (H, len(FEATURES)), see `contour_evidence.described`.
-    """
-
-    outlines: Outlines
-    matches: Matches
-    poses: PairPoses
-    contacts: Contacts
-    gap: float
-    described: Floats
-
-    @property
-    def size(self) -> float:
-        """sqrt(area) of the median fragment, px."""
-        return self.outlines.step / STEP * REFERENCE
-
-    def hypotheses(self, odds: Floats) -> PairHypotheses:
-        """All poses, with these odds of FEATURES."""
-        poses = self.poses
-        known = information(poses, self.contacts, self.outlines, self.gap)
-        turn, xy = angles.wrap(np.angle(poses.phase)), angles.vectors(poses.xy)
-        return PairHypotheses(self.outlines.n, poses.i, poses.j, turn, xy, self.described @ odds, known)
-
-    def judged(self, odds: Floats) -> Hypothesised:
-        """The hypotheses that are not out of the question, the likeliest first."""
-        found = self.hypotheses(odds)
-        order = np.argsort(-found.log_odds, kind="stable")[: MOST_PER_FRAGMENT * found.n]
-        order = order[found.log_odds[order] > LEAST_ODDS]
-        return Hypothesised(found.keep(order), self.size, self.outlines, self.matches)
-
-
-def read(outlines: Outlines, scans: list[Scan], codes: SampleCodes) -> Read:
-    """From codes to poses and what speaks for them."""
-    matches, log_all = match(codes, outlines)
-    found = paired(matches, outlines)
-    poses = propose(found, outlines)
-    gap = estimate_gap(found, poses, outlines)
-    if gap > 0:
-        poses = propose(found, outlines, gap)
-    poses = poses.keep(np.arange(min(len(poses), MOST_PER_FRAGMENT * outlines.n)))
-    touching = contacts(poses, outlines, codes, log_all, Depths.of(scans), gap)
-    return Read(outlines, matches, poses, touching, gap, described(poses, touching, outlines))
-
-
 @dataclass(frozen=True)
 class Contours:
     """The measurer.
@@ -169,8 +111,6 @@ class Contours:
         except JigsyncError as error:
             if self.weights is not None:
                 raise
-            from jigsync.measure.contours_plain import ContoursPlain
-
             note = f"The trained contour network is not used: {error}"
             return replace(ContoursPlain().measure(puzzle), note=note)
         outlines, scans = read_outlines(puzzle)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from jigsync.measure.contour_evidence import FEATURES
 from jigsync.measure.contour_matches import SampleCodes
-from jigsync.measure.contours import read
+from jigsync.measure.contour_reading import read
 from jigsync.measure.outline import read_outlines
 from jigsync.measure.outline_features import CHORDS, DEPTHS, TURNS, features, neighbours
 from jigsync.values.measurements import Measurements

@@ -21,7 +21,7 @@ from jigsync.io.files import read_bytes, read_json
 from jigsync.io.schema import Node
 from jigsync.measure.onnx_check import check_model
 from jigsync.measure.parts import side_by_side
-from jigsync.values.errors import FormatError, InputError, JigsyncError
+from jigsync.values.errors import FormatError, InputError, JigsyncError, is_of_memory
 
 Floats = NDArray[np.float32]
 
@@ -73,6 +73,7 @@ class Session:
         try:
             answers: list[Floats] = self._session.run(list(wanted), dict(feed))
         except Exception as error:
+            _check_memory(error)
             raise FormatError(f"The weights '{self._name}' cannot be run: {_words(error)}.") from None
         for (output, shape), answer in zip(wanted.items(), answers, strict=True):
             sizes = answer.shape if isinstance(answer, np.ndarray) and answer.dtype == np.float32 else ()
@@ -122,7 +123,7 @@ def open_session(data: bytes, name: str, metadata: Mapping[str, str]) -> Session
         raise JigsyncError(f"onnxruntime, which runs the trained models, cannot be imported: {error}.") from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # parts are run side by side instead, see `measure.parts`
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # it would print what a model calls its nodes, whatever that does to a terminal
     options.add_session_config_entry("session.load_model_format", "ONNX")  # the other one is not checked above
     options.add_session_config_entry("session.use_env_allocators", "1")
     try:
@@ -130,11 +131,18 @@ def open_session(data: bytes, name: str, metadata: Mapping[str, str]) -> Session
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         found = session.get_modelmeta().custom_metadata_map
     except Exception as error:  # onnxruntime's own kinds, which are not exported
+        _check_memory(error)
         raise FormatError(f"The weights '{name}' are not a usable ONNX model: {_words(error)}.") from None
     for key, want in metadata.items():
         if found.get(key) != want:
             raise FormatError(f"The weights '{name}' must have {key} '{want}'. They have {str(found.get(key))[:80]!r}.")
     return Session(session, name)
+
+
+def _check_memory(error: Exception) -> None:
+    """A lack of memory is no fault of the weights; asking for more than MEMORY is."""
+    if is_of_memory(error) and f"{MEMORY}" not in str(error):
+        raise MemoryError from None
 
 
 def _words(error: Exception) -> str:

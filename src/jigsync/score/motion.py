@@ -116,9 +116,9 @@ def rank(pairs: Pairs, motion: Motion) -> tuple[int, bool, float]:
 def _candidates(pairs: Pairs) -> Iterator[Motion]:
     """The motions that make one fragment exact, fitted to all that they make right; of those that agree, one."""
     shift = pairs.home - angles.act(pairs.turn, pairs.xy)
-    first = _refit(pairs, Motion(float(pairs.turn[0]), (float(shift[0, 0]), float(shift[0, 1]))))
-    yield first
-    if pairs.right(first).all():
+    lone = _refit(pairs, Motion(float(pairs.turn[0]), (float(shift[0, 0]), float(shift[0, 1]))))
+    yield lone
+    if pairs.right(lone).all():
         return
     count = np.zeros(len(pairs), dtype=np.int64)
     step = max(1, AT_ONCE // len(pairs))

@@ -22,6 +22,9 @@ from jigsync.sync.translation import Displacements
 from jigsync.values import angles
 from jigsync.values.hypotheses import PairHypotheses
 
+TOUCHING: Final = 2.0
+"""Pairs of neighbours per fragment: at most 3 in a plane, 2 in a large grid."""
+
 LEAST_ANGLE: Final = math.radians(1.5)
 LEAST_PLACE: Final = 0.02
 """Standard deviations that no measurer is believed to be better than before its poses were seen to fit each other:
@@ -46,6 +49,25 @@ def probabilities(pair: Ints, log_odds: Floats) -> Floats:
     np.maximum.at(top, pair, log_odds)
     odds = np.exp(log_odds - top[pair])
     return np.asarray(odds / (np.exp(-top) + np.bincount(pair, odds))[pair])
+
+
+def sobered(pair: Ints, log_odds: Floats, n: int) -> Floats:
+    """(H,) log-odds, lowered alike until no more pairs are expected to be neighbours than fragments in a plane have.
+
+    Each hypothesis may have been judged on its own; of many candidates a share passes that no picture has room for.
+    """
+    def expected(lower: float) -> float:
+        return float(probabilities(pair, log_odds - lower).sum())
+
+    low, high = 0.0, 1.0
+    if expected(0.0) <= TOUCHING * n:
+        return log_odds
+    while expected(high) > TOUCHING * n:
+        high *= 2
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if expected(middle) > TOUCHING * n else (low, middle)
+    return log_odds - high
 
 
 def best_of_pairs(pair: Ints, score: Floats) -> NDArray[np.bool_]:

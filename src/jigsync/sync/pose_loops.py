@@ -29,7 +29,7 @@ GATE: Final = 11.3
 """A loop closes when its chi-squared, of three degrees of freedom, is below this: 99 % of the true ones."""
 
 GAIN_3: Final = 50.0
-GAIN_4: Final = 15.0
+GAIN_4: Final = 3.0
 LONELY: Final = 0.1
 """How much likelier a closed loop is for a true hypothesis than for a wrong one, and how much likelier no loop is."""
 

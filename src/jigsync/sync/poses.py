@@ -10,14 +10,14 @@ Everything reads the frame of the start through differences only: the answer is 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.sync.graph import Floats, Ints
-from jigsync.sync.hypotheses import best_of_pairs, displacements, doubted, graph_of, ordered, pairs_of, probabilities
+from jigsync.sync.hypotheses import best_of_pairs, displacements, doubted, graph_of, ordered, pairs_of, probabilities, sobered
 from jigsync.sync.pose_graph import PosePrior, chi_squared, covariances, refine
 from jigsync.sync.pose_loops import believed
 from jigsync.sync.rotation import cycle_filter, synchronize_angles
@@ -127,6 +127,8 @@ class _Job:
         self.prior = _upright(found, prior) if upright else prior
         self.rough = doubted(found)
         self.pair = pairs_of(found)
+        found = replace(found, log_odds=sobered(self.pair, found.log_odds, found.n))
+        self.found = found
         self.p = probabilities(self.pair, found.log_odds)
         self.belief = probabilities(self.pair, believed(found, self.pair)) if options.loops else self.p
         self.weight = np.maximum(self.belief, FAINT)

@@ -48,6 +48,14 @@ class MissingExtraError(JigsyncError):
         return type(self), self._told
 
 
+def is_of_memory(error: BaseException) -> bool:
+    """Did memory (or threads, whose stacks are memory) run out? Libraries have their own words for it."""
+    if isinstance(error, MemoryError):
+        return True
+    words = ("bad_alloc", "bad alloc", "nsufficient memory", "t allocate memory", "t start new thread", "ut of memory")
+    return any(word in str(error) for word in words)
+
+
 def bad_value(name: str, owner: str, allowed: str, got: object) -> OptionError:
     """The one way an out-of-range option is worded."""
     shown = repr(got)

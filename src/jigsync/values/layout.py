@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.values import z4
-from jigsync.values.errors import bad_value
+from jigsync.values.errors import OptionError, bad_value
+
+CELLS_PER_FRAGMENT: Final = 4
+"""Most cells of a grid that somebody asks for: memory and time grow with cells, and the rest would be holes."""
 
 
 @dataclass(frozen=True, order=True)
@@ -78,6 +82,15 @@ class Grid:
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.cols}"
+
+
+def check_cells(grid: Grid, fragments: int) -> None:
+    """OptionError when a grid has more cells than so many fragments may be asked to lie in."""
+    if grid.size > CELLS_PER_FRAGMENT * fragments:
+        raise OptionError(
+            f"The 'grid' of a solve must have at most {CELLS_PER_FRAGMENT} cells for every fragment,"
+            f" {CELLS_PER_FRAGMENT * fragments} for these {fragments}. Got {grid} instead."
+        )
 
 
 @dataclass(frozen=True)

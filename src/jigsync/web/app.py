@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 from collections.abc import AsyncIterator, Iterable
@@ -26,6 +27,8 @@ from jigsync.web.models import Problem
 
 log = logging.getLogger("jigsync.web")
 
+SHORT: Final = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+"""What the system says when it has not enough of something for now."""
 TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
@@ -52,11 +55,12 @@ def create_app(limits: Limits | None = None, names: Iterable[str] = (), kept: Ke
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.bench = Workbench(taken, kept)
+        app.state.bench = await asyncio.to_thread(Workbench, taken, kept)
+        app.state.bench.warm_up()
         try:
             yield
         finally:
-            app.state.bench.close()
+            await asyncio.to_thread(app.state.bench.close)
 
     app = FastAPI(
         title="JigSync workbench",
@@ -98,7 +102,7 @@ def _add_errors(app: FastAPI) -> None:
 
     def refused_by_system(error: OSError) -> JSONResponse:
         """Uploads go through the disk: when that is full, the client may come back."""
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE):
+        if error.errno in SHORT:
             return problem(503, f"The server cannot take it now: {reason_of(error)}.", LATER)
         log.error("A request failed.", exc_info=error)
         return problem(500, "Something went wrong in the server; its terminal shows what.")

@@ -1,4 +1,4 @@
-"""What a person dropped -> named bytes, held against the limits before anything is unpacked or decoded.
+"""What a person dropped -> named bytes, held against the limits while it is unpacked and before it is decoded.
 
 Names are data, never paths: nothing is ever written under a name that came from outside.
 """
@@ -10,13 +10,16 @@ import stat
 import zipfile
 from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from jigsync.values.errors import FormatError, InputError, JigsyncError
 from jigsync.web.limits import Limits, Refusal, plenty
 
 JUNK: Final = frozenset(("__MACOSX", "Thumbs.db", "desktop.ini"))
 ZIP: Final = b"PK\x03\x04"
+_BLOCK: Final = 1 << 16
+_LONGEST_END: Final = 20 + 22 + 65535
+"""Bytes of a zip's last record, its comment and the record before that says where a larger one is."""
 _LARGEST_RECORD: Final = 512  # bytes of one entry in a zip's directory that we put up with
 
 
@@ -43,24 +46,85 @@ def readable(text: str, longest: int = 80) -> str:
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
-def entries_of(files: Iterable[tuple[str, bytes]], limits: Limits) -> list[Entry]:
+class Budget:
+    """What an upload may still unpack to: one for all its files and zips, so that many are no way round it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._bytes, self._files = limits.upload_bytes, limits.files
+
+    @property
+    def left(self) -> int:
+        """Bytes."""
+        return self._bytes
+
+    def take_file(self) -> None:
+        """One more file; Refusal 413 when it is one too many."""
+        self.check_files(1)
+        self._files -= 1
+
+    def check_files(self, more: int) -> None:
+        """Refusal 413 when there is no room for so many more files."""
+        if more > self._files:
+            raise Refusal(413, f"An upload must hold at most {self._limits.files:,} files: this one holds more.")
+
+    def take(self, size: int) -> None:
+        """So many more bytes; Refusal 413 when they are too many."""
+        self.check(size)
+        self._bytes -= size
+
+    def check(self, more: int) -> None:
+        """Refusal 413 when there is no room for so many more bytes."""
+        if more > self._bytes:
+            limit = plenty(self._limits.upload_bytes)
+            raise Refusal(413, f"An upload must unpack to at most {limit} bytes: this one has more.")
+
+
+class Window(io.RawIOBase):
+    """A part of a file, as a file."""
+
+    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
+        super().__init__()
+        self._file, self._start, self._size, self._at = file, start, size, 0
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Yes."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """As of any file."""
+        self._at = max(0, offset + (0, self._at, self._size)[whence])
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """As of any file."""
+        self._file.seek(self._start + min(self._at, self._size))
+        data = self._file.read(max(0, min(len(buffer), self._size - self._at)))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def entries_of(files: Iterable[tuple[str, BinaryIO]], limits: Limits) -> list[Entry]:
     """All files, zips unpacked (not the zips inside them); hidden and system files are left out."""
+    budget = Budget(limits)
     found: list[Entry] = []
-    for name, data in files:
-        if data[:4] == ZIP:
-            found += _unpack(name, data, limits)
-        else:
-            found += _entry(name, data)
-        if len(found) > limits.files:
-            raise Refusal(413, f"An upload must hold at most {limits.files:,} files: this one holds more.")
-    if sum(len(entry.data) for entry in found) > limits.upload_bytes:
-        raise Refusal(413, _unpacked(limits))
+    for name, file in files:
+        kind = file.read(len(ZIP))
+        file.seek(0)
+        if kind == ZIP:
+            found += _unpack(name, file, limits, budget)
+            continue
+        budget.take_file()
+        data = file.read(budget.left + 1)
+        budget.take(len(data))
+        if parts := _parts(name):
+            found.append(Entry(parts, data))
     return found
-
-
-def _entry(name: str, data: bytes) -> list[Entry]:
-    parts = _parts(name)
-    return [Entry(parts, data)] if parts else []
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -74,19 +138,15 @@ def _parts(name: str) -> tuple[str, ...]:
     return parts
 
 
-def _unpack(name: str, data: bytes, limits: Limits) -> list[Entry]:
+def _unpack(name: str, file: BinaryIO, limits: Limits, budget: Budget) -> list[Entry]:
     shown = readable(name)
-    _check_directory(data, shown, limits)
+    _check_directory(file, shown, limits)
     found = []
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with zipfile.ZipFile(file) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
-            if len(infos) > limits.files:
-                raise Refusal(
-                    413, f"A zip file must hold at most {limits.files:,} files: '{shown}' has {len(infos):,}."
-                )
-            if sum(info.file_size for info in infos) > limits.upload_bytes:
-                raise Refusal(413, _unpacked(limits))
+            budget.check_files(len(infos))
+            budget.check(sum(info.file_size for info in infos))
             for info in infos:
                 parts = _parts(info.filename)
                 if info.flag_bits & 1:
@@ -95,28 +155,33 @@ def _unpack(name: str, data: bytes, limits: Limits) -> list[Entry]:
                     raise InputError(f"The zip file '{shown}' must be packed by the usual method, deflate.")
                 if not parts or stat.S_ISLNK(info.external_attr >> 16):
                     continue
-                # zipfile gives no more than the size that was added up above, whatever the entry unpacks to.
-                found.append(Entry(parts, archive.read(info)))
-    except (JigsyncError, Refusal):
+                budget.take_file()
+                found.append(Entry(parts, _read(archive, info, budget)))
+    except (JigsyncError, Refusal, MemoryError):
         raise
     except Exception as error:  # a broken file leads zipfile into errors of any kind
         raise FormatError(f"The zip file '{shown}' cannot be unpacked: {readable(str(error)).rstrip('.')}.") from None
     return found
 
 
-def _check_directory(data: bytes, shown: str, limits: Limits) -> None:
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> bytes:
+    """An entry's bytes. Asked for all of them at once, zipfile unpacks up to 1 GB before it looks at the size that the
+    directory gives; asked for a block, no more than that block."""
+    blocks = []
+    with archive.open(info) as file:
+        while block := file.read(_BLOCK):
+            budget.take(len(block))
+            blocks.append(block)
+    return b"".join(blocks)
+
+
+def _check_directory(file: BinaryIO, shown: str, limits: Limits) -> None:
     """zipfile reads the whole directory into memory when it opens a file: look at its size before."""
-    end = data.rfind(b"PK\x05\x06", -(22 + 65535))
+    file.seek(max(0, file.seek(0, io.SEEK_END) - _LONGEST_END))
+    data = file.read(_LONGEST_END)
+    end = data.rfind(b"PK\x05\x06")
     if end < 0 or end + 22 > len(data):
         raise FormatError(f"The zip file '{shown}' cannot be unpacked: its directory is missing.")
     size = int.from_bytes(data[end + 12 : end + 16], "little")
     if size > _LARGEST_RECORD * limits.files or data[max(0, end - 20) : end - 16] == b"PK\x06\x07":
-        raise Refusal(413, _too_many(shown, limits))
-
-
-def _too_many(shown: str, limits: Limits) -> str:
-    return f"A zip file must hold at most {limits.files:,} files: '{shown}' holds more."
-
-
-def _unpacked(limits: Limits) -> str:
-    return f"An upload must unpack to at most {plenty(limits.upload_bytes)} bytes: this one has more."
+        raise Refusal(413, f"A zip file must hold at most {limits.files:,} files: '{shown}' holds more.")

@@ -16,16 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-import jigsync
-from jigsync.api import LEAST_SECONDS
-from jigsync.io.solution_file import solution_json
-from jigsync.render.layout import layout_of
-from jigsync.solution import Solution
-from jigsync.solvers.base import Assignment, Progress
 from jigsync.values.errors import JigsyncError
+from jigsync.web.crew import Crew, NoMemory, Stopped, TooLong
 from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits, Refusal
-from jigsync.web.models import JobModel, KeptJob, Shown, SolutionModel, SolveOptions
+from jigsync.web.models import JobModel, KeptJob, Shown, SolveOptions, plain
 from jigsync.web.store import HeldPuzzle
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -33,15 +28,11 @@ FINISHED: Final = ("done", "failed", "cancelled")
 KEPT: Final = 200
 """Finished jobs that can still be asked for."""
 
+GRACE: Final = 30.0
+"""Seconds beyond a quarter more than its time limit after which a solve is ended: a search looks at the clock between
+its steps, and measuring does not look at all."""
+
 log = logging.getLogger("jigsync.web")
-
-
-def shown(solution: Solution, held: HeldPuzzle) -> Shown | None:
-    """A solution and its cells' size; None when it failed."""
-    if not solution:
-        return None
-    pitch = layout_of(held.puzzle, solution).pitch
-    return Shown(solution=SolutionModel.model_validate(solution_json(solution)), pitch=list(pitch))
 
 
 @dataclass(eq=False)
@@ -73,7 +64,6 @@ class Job:
     seen: float = field(default_factory=time.monotonic)
     begun: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
-    drawn: Assignment | None = None
 
     def model(self) -> JobModel:
         """The job as the interface shows it to somebody who asks."""
@@ -91,16 +81,20 @@ class Job:
             shown=self.shown,
         )
 
-    def watch(self, step: Progress) -> bool:
-        """What the solver calls; False stops it."""
-        self.stage, self.fraction = step.stage, max(self.fraction, step.fraction)
-        best = step.best
-        if best is not None and best is not self.drawn and self.held is not None:
-            self.drawn = best
-            self.energy = best.energy
-            self.shown = shown(_partial(best, self.held), self.held)
+    def hear(self, step: Mapping[str, Any]) -> None:
+        """Takes in how far the solver is; after the job has ended, nothing more."""
+        if self.state in FINISHED:
+            return
+        self.stage, self.fraction = step["stage"], max(self.fraction, step["fraction"])
+        if "shown" in step:
+            self.energy = step["energy"]
+            self.shown = None if step["shown"] is None else Shown.model_validate(step["shown"])
         self.version += 1
-        return not self.cancelled and not self.forgotten
+
+    @property
+    def unwanted(self) -> bool:
+        """Is the solver to stop?"""
+        return self.cancelled or self.forgotten
 
     @property
     def forgotten(self) -> bool:
@@ -124,22 +118,21 @@ class Job:
         return self.state in FINISHED
 
 
-def _partial(best: Assignment, held: HeldPuzzle) -> Solution:
-    """A placement on the way, before the global turn is decided."""
-    placement, pitch = best.placed(held.puzzle)
-    return Solution(best.status, best.reason, best.layout, placement, energy=best.energy, pitch=pitch)
-
-
 class Jobs:
-    """All jobs of a server."""
+    """All jobs of a server.
 
-    def __init__(self, limits: Limits, kept: Kept | None = None) -> None:
+    Attributes:
+        closing: is the server about to end?
+    """
+
+    def __init__(self, limits: Limits, crew: Crew, kept: Kept | None = None) -> None:
         self._limits = limits
+        self._crew = crew
         self._kept = kept
         self._pool = ThreadPoolExecutor(max_workers=limits.running_jobs, thread_name_prefix="solve")
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
-        self._closing = False
+        self.closing = False
 
     def restore(self, held: Mapping[str, HeldPuzzle]) -> None:
         """Takes back the kept jobs of these puzzles; those that had not finished are solved again."""
@@ -223,11 +216,16 @@ class Jobs:
             if job.held is held and not job.finished:
                 self.cancel(job)
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Stops everything; kept jobs that have not finished go on when the server is started again."""
-        self._closing = True
+        with self._lock:
+            self.closing = True
         for job in list(self._jobs.values()):
             job.cancelled = True
+
+    def close(self) -> None:
+        """Stops everything and waits for that, which takes no time once there are no workers any more."""
+        self.stop()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, job: Job) -> None:
@@ -244,8 +242,15 @@ class Jobs:
                 self._solve(job, held)
         except JigsyncError as error:
             job.end("failed", str(error))
-        except MemoryError:
-            job.end("failed", "There was not enough memory to solve this puzzle.")
+        except NoMemory:
+            self._cut_short(job, "There was not enough memory to solve this puzzle.")
+        except TooLong:
+            self._cut_short(job, "The solver did not keep to its time limit and was ended.")
+        except Stopped:
+            self._cut_short(job, "It was stopped.")
+        except Refusal as error:
+            if not self.closing:  # otherwise it is solved again after the restart, and whoever follows it reconnects
+                self._cut_short(job, error.sentence)
         except Exception:
             log.exception("A job failed.")
             job.end("failed", "Something went wrong in the solver; the server's terminal shows what.")
@@ -255,37 +260,46 @@ class Jobs:
     def _done(self, job: Job) -> None:
         """Lets go of the puzzle and keeps the answer, once."""
         with self._lock:
-            held, job.held, job.drawn = job.held, None, None
+            held, job.held = job.held, None
             if held is None:
                 return
             held.jobs -= 1
-            if self._closing or job.id not in self._jobs:
+            if self.closing or job.id not in self._jobs:
                 return
             try:
                 self._write(job)
             except JigsyncError as error:  # it is solved again after a restart, and can be asked for until then
                 log.warning("jigsync: The answer of a job is not kept: %s", error)
 
-    def _solve(self, job: Job, held: HeldPuzzle) -> None:
-        options = job.options
-        limit = self._limits.solve_seconds
-        keywords: dict[str, Any] = {
-            "grid": options.grid,
-            "pins": options.pins,
-            "exclude": options.exclude,
-            "upright": options.upright,
-            "seed": options.seed,
-            "time_limit": limit if options.time_limit is None else min(options.time_limit, limit),
-        }
-        job.watch(Progress("measuring", 0.0))
-        start = time.monotonic()
-        measurements = held.measured()
-        keywords["time_limit"] = max(LEAST_SECONDS, keywords["time_limit"] - (time.monotonic() - start))
-        solution = jigsync.solve(held.puzzle, options.solver, measurements=measurements, progress=job.watch, **keywords)
-        job.energy = solution.energy
-        if not solution:
-            job.end("cancelled" if job.cancelled or job.forgotten else "failed", solution.reason)
-        elif job.cancelled or job.forgotten:
-            job.end("cancelled", "It was stopped; this is the best so far.", shown(solution, held))
+    def _cut_short(self, job: Job, reason: str) -> None:
+        """Ends a job whose solver was ended: what it had found by then stays."""
+        if job.shown is None:
+            job.end("cancelled" if job.unwanted else "failed", reason)
         else:
-            job.end("done", solution.reason, shown(solution, held))
+            job.end("cancelled", f"{reason} This is the best so far.")
+
+    def _solve(self, job: Job, held: HeldPuzzle) -> None:
+        most = self._limits.solve_seconds
+        seconds = most if job.options.time_limit is None else min(job.options.time_limit, most)
+        arguments = {
+            "name": held.id,
+            "puzzle": held.file.to_json(),
+            "options": plain(job.options),
+            "seconds": seconds,
+        }
+        told = self._crew.do(
+            "solve",
+            arguments,
+            seconds=1.25 * seconds + GRACE,
+            holds=held.id,
+            hear=job.hear,
+            stopped=lambda: job.unwanted,
+        )
+        result = None if told["shown"] is None else Shown.model_validate(told["shown"])
+        job.energy = told["energy"]
+        if result is None:
+            job.end("cancelled" if job.unwanted else "failed", told["reason"])
+        elif job.unwanted:
+            job.end("cancelled", "It was stopped; this is the best so far.", result)
+        else:
+            job.end("done", told["reason"], result)

@@ -14,34 +14,17 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from pydantic import ValidationError
-
-from jigsync.io.files import (
-    cannot,
-    json_bytes,
-    parse_json,
-    read_bytes,
-    read_json,
-    remove_leftovers,
-    write_bytes,
-    write_json,
-)
-from jigsync.io.puzzle_folder import puzzle_members
+from jigsync.io.files import atomic_file, cannot, read_json, remove_leftovers, write_json
 from jigsync.io.seal import SEAL, check_seal, sealed
 from jigsync.values.errors import FormatError, JigsyncError, OptionError
-from jigsync.web.archive import entries_of
-from jigsync.web.limits import Limits, Refusal
-from jigsync.web.models import KeptJob, KeptPuzzle, plain
-from jigsync.web.project import PROJECT_FILE, zip_bytes
-from jigsync.web.store import HeldPuzzle
-from jigsync.web.uploads import receive
+from jigsync.web.models import KeptJob, plain
+from jigsync.web.project import checked
 
-KEPT_FILE: Final = "kept.json"
 LOCK_FILE: Final = ".lock"
 
 log = logging.getLogger("jigsync.web")
@@ -70,13 +53,10 @@ class Kept:
         """Lets others have the folder."""
         self._lock.close()
 
-    def put_puzzle(self, held: HeldPuzzle) -> None:
-        """Keeps a puzzle."""
-        head = KeptPuzzle(name=held.puzzle.name, notes=list(held.notes), skews=held.skews)
-        members = {**puzzle_members(held.puzzle), KEPT_FILE: json_bytes(plain(head))}
-        if held.project is not None:
-            members[PROJECT_FILE] = json_bytes(plain(held.project))
-        write_bytes(self._puzzles / f"{held.id}.zip", zip_bytes(members))
+    def put_puzzle(self, name: str, packed: Path) -> None:
+        """Keeps a puzzle that a worker has packed into a zip file."""
+        with open(packed, "rb") as source, atomic_file(self._puzzles / f"{name}.zip") as file:
+            shutil.copyfileobj(source, file)
 
     def put_job(self, job: KeptJob) -> None:
         """Keeps a job."""
@@ -90,13 +70,9 @@ class Kept:
         """Forgets a job."""
         (self._jobs / f"{name}.json").unlink(missing_ok=True)
 
-    def puzzles(self, limits: Limits, room: Path) -> Iterator[HeldPuzzle]:
-        """The puzzles that are there, oldest first; `room` is the private folder they are unpacked in."""
-        for path in sorted(self._puzzles.glob("*.zip"), key=_age):
-            try:
-                yield _read_puzzle(path, limits, room)
-            except (JigsyncError, Refusal) as error:
-                _left_out("puzzle", path, error)
+    def puzzles(self) -> list[Path]:
+        """The zip files of the puzzles that are there, oldest first; a file's stem is the puzzle's id."""
+        return sorted(self._puzzles.glob("*.zip"), key=_age)
 
     def jobs(self) -> Iterator[KeptJob]:
         """The jobs that are there, in the order they were asked for."""
@@ -105,7 +81,7 @@ class Kept:
             try:
                 found.append(_read_job(path))
             except JigsyncError as error:
-                _left_out("job", path, error)
+                log.warning("jigsync: The kept job '%s' is left out: %s", path, error)
         return iter(sorted(found, key=lambda job: job.number))
 
 
@@ -113,31 +89,9 @@ def _age(path: Path) -> tuple[int, str]:
     return path.lstat().st_mtime_ns, path.name
 
 
-def _left_out(what: str, path: Path, error: Exception) -> None:
-    log.warning("jigsync: The kept %s '%s' is left out: %s", what, path, error)
-
-
-def _read_puzzle(path: Path, limits: Limits, room: Path) -> HeldPuzzle:
-    # Pixels and fragments are what was let in; packed anew they may take more bytes than they came in.
-    roomy = replace(limits, upload_bytes=8 * limits.pixels + limits.upload_bytes, files=limits.fragments + 8)
-    entries = entries_of([(os.fspath(path), read_bytes(path, roomy.upload_bytes))], roomy)
-    heads = [entry for entry in entries if entry.parts == (KEPT_FILE,)]
-    if not heads:
-        raise FormatError(f"The file '{path}' holds no '{KEPT_FILE}'.")
-    try:
-        head = KeptPuzzle.model_validate(parse_json(heads[0].data, f"{path}: {KEPT_FILE}"))
-    except ValidationError as error:
-        raise FormatError(f"The '{KEPT_FILE}' of '{path}' is not usable: {error.errors()[0]['msg']}.") from None
-    got = receive(entries, "fragments", roomy, room, head.name)
-    return HeldPuzzle(got.puzzle, tuple(head.notes), head.skews, got.project, id=path.stem)
-
-
 def _read_job(path: Path) -> KeptJob:
     value = read_json(path)
     if not isinstance(value, dict):
         raise FormatError(f"The file '{path}' must be a JSON object.")
     check_seal(value, os.fspath(path))
-    try:
-        return KeptJob.model_validate({key: part for key, part in value.items() if key != SEAL})
-    except ValidationError as error:
-        raise FormatError(f"The file '{path}' is not usable: {error.errors()[0]['msg']}.") from None
+    return checked(KeptJob, {key: part for key, part in value.items() if key != SEAL}, f"file '{path}'")

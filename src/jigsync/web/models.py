@@ -1,12 +1,36 @@
-"""The shapes of everything that goes over HTTP; the OpenAPI document is made from them."""
+"""The shapes of everything that goes over HTTP; the OpenAPI document is made from them.
+
+Lists and objects of any length are bounded by MOST_FRAGMENTS, and a list is given up at its first wrong item: what is
+wrong with a request takes no more time and memory to say than what is right with it.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from jigsync.io.placement_json import MAX_COMPONENT, MAX_XY
+from jigsync.web.limits import MOST_FRAGMENTS
+
+Value = TypeVar("Value")
+
+
+def _few(value: Any) -> Any:
+    """Counts what is in an object before any of it is looked at."""
+    if isinstance(value, dict) and len(value) > MOST_FRAGMENTS:
+        raise PydanticCustomError("too_long", "Object should have at most {most} entries", {"most": MOST_FRAGMENTS})
+    return value
+
 
 FragmentId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", examples=["f003"])]
+Number = Annotated[float, Field(ge=-MAX_XY, le=MAX_XY)]
+Size = Annotated[float, Field(ge=1e-3, le=MAX_XY)]
+FragmentIds = Annotated[list[FragmentId], FailFast(), Field(max_length=MOST_FRAGMENTS)]
+ByFragment = Annotated[dict[FragmentId, Value], BeforeValidator(_few)]
+Text = Annotated[str, Field(max_length=10_000)]
+Name = Annotated[str, Field(max_length=64)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Turns = Annotated[int, Field(ge=0, le=3, description="quarter turns, counter-clockwise")]
 Cell = Annotated[int, Field(ge=0, le=9999)]
@@ -19,6 +43,15 @@ class Model(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        """One unknown key is enough: pydantic would tell of each of a hundred thousand."""
+        if isinstance(value, dict) and len(value) > len(cls.model_fields):
+            key = next(str(key) for key in value if key not in cls.model_fields)
+            raise PydanticCustomError("extra_forbidden", "Extra inputs are not permitted: '{key}'", {"key": key[:60]})
+        return value
+
 
 class Problem(Model):
     """Why a request was turned down."""
@@ -27,32 +60,40 @@ class Problem(Model):
 
 
 class PlacedModel(Model):
-    """A fragment's cell and turns; row and col are null when it is unplaced."""
+    """A fragment's cell and turns; row and col are null when it is unplaced. In a grid these say where it is: angle, x
+    and y are written for other programs, and not read."""
 
     row: Cell | None
     col: Cell | None
-    turns: Turns
+    turns: Turns | None
     confidence: Share | None = None
+    component: Annotated[int, Field(ge=0, le=MAX_COMPONENT)] | None = None
+    angle: Number | None = None
+    x: Number | None = None
+    y: Number | None = None
 
 
 class GaugeModel(Model):
     """The global turn; `probabilities` of 0..3 further turns being upright."""
 
-    turns: Turns
+    turns: Turns | None
     confidence: Share
     probabilities: Annotated[list[Share], Field(min_length=4, max_length=4)] | None = None
+    angles: Annotated[list[Number], Field(min_length=4, max_length=4)] | None = None
 
 
 class SolutionModel(Model):
-    """solution.json."""
+    """solution.json of a grid, of format 2 or 1."""
 
-    format: Literal["jigsync-solution/1"]
+    format: Literal["jigsync-solution/2", "jigsync-solution/1"]
     status: Literal["ok", "partial", "failed"]
-    reason: str = ""
+    reason: Text = ""
+    layout: Literal["grid"] = "grid"
     grid: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=2, max_length=2)] | None
+    pitch: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
     gauge: GaugeModel
-    fragments: dict[FragmentId, PlacedModel]
-    solver: str = ""
+    fragments: ByFragment[PlacedModel]
+    solver: Name = ""
     seconds: Annotated[float, Field(ge=0.0, le=1e12)] = 0.0
 
 
@@ -67,18 +108,18 @@ class Step(Model):
     """One state of the workbench: what a person sees, pinned and ruled out."""
 
     solution: SolutionModel | None = None
-    pinned: list[FragmentId] = []
-    excluded: list[FragmentId] = []
+    pinned: FragmentIds = []
+    excluded: FragmentIds = []
 
 
 class SolveOptions(Model):
     """How to solve; everything may be left out."""
 
     grid: GridText | None = Field(None, description="null tries every grid that fits")
-    pins: dict[FragmentId, tuple[Cell, Cell, Turns]] = Field({}, description="id -> row, col, turns: stays there")
-    exclude: list[FragmentId] = Field([], description="ids that do not belong to the picture")
+    pins: ByFragment[tuple[Cell, Cell, Turns]] = Field({}, description="id -> row, col, turns: stays there")
+    exclude: FragmentIds = Field([], description="ids that do not belong to the picture")
     upright: bool = Field(False, description="no fragment is turned")
-    solver: str = "jigsync"
+    solver: Name = "jigsync"
     seed: Seed = 0
     time_limit: Annotated[float, Field(gt=0.0)] | None = Field(None, description="seconds")
 
@@ -90,7 +131,7 @@ class ProjectModel(Model):
     name: Annotated[str, Field(max_length=100)] = "puzzle"
     grid: GridText | None = None
     upright: bool = False
-    steps: Annotated[list[Step], Field(min_length=1, max_length=200)]
+    steps: Annotated[list[Step], FailFast(), Field(min_length=1, max_length=200)]
     at: Annotated[int, Field(ge=0, lt=200)] = 0
 
 

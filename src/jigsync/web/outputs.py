@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import partial
+from typing import Final
 
-import numpy as np
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from jigsync.io.files import json_bytes
-from jigsync.io.images import png_bytes
 from jigsync.io.solution_file import solution_json
-from jigsync.render.assemble import assemble
 from jigsync.solution import Solution
 from jigsync.values.errors import InputError
+from jigsync.web.answers import FileAnswer, made_file
 from jigsync.web.bench import Bench
-from jigsync.web.models import PictureRequest, ProjectModel, Step, TableRequest
-from jigsync.web.project import check_step, project_bytes, solution_of
-from jigsync.web.puzzles import Id
+from jigsync.web.forms import SMALL, Container, Id
+from jigsync.web.models import PictureRequest, Step, TableRequest, plain
+from jigsync.web.project import check_step
 
 router = APIRouter(tags=["results"])
 
+FEW_PIXELS: Final = 8_000_000
+"""Of a puzzle that is drawn or packed in a moment."""
 COLUMNS = ("fragment", "row", "column", "turns", "degrees_clockwise", "confidence", "pinned", "belongs")
 
 
@@ -29,20 +31,22 @@ COLUMNS = ("fragment", "row", "column", "turns", "degrees_clockwise", "confidenc
     response_class=Response,
     responses={200: {"content": {"image/png": {}}, "description": "the assembled picture"}},
 )
-async def picture(bench: Bench, puzzle: Id, request: PictureRequest) -> Response:
+async def picture(bench: Bench, puzzle: Id, request: PictureRequest) -> FileAnswer:
     """The assembled picture, with or without gaps between the cells."""
     held = bench.puzzles.get(puzzle)
-    solution = solution_of(request.solution, held.puzzle)
-    if solution.grid is not None and solution.grid.size > 4 * bench.limits.fragments:
-        raise InputError(f"The grid must have at most {4 * bench.limits.fragments} cells. Got {solution.grid}.")
-
-    def task() -> bytes:
-        drawn = assemble(held.puzzle, solution, gaps=request.gaps)
-        if request.longest is not None:
-            drawn.thumbnail((request.longest, request.longest))
-        return png_bytes(np.asarray(drawn))
-
-    return Response(await bench.work(task), media_type="image/png", headers=_as_file("assembled.png"))
+    grid = request.solution.grid
+    if grid is not None and grid[0] * grid[1] > bench.limits.cells:
+        raise InputError(f"The grid must have at most {bench.limits.cells} cells. Got {grid[0]}x{grid[1]}.")
+    arguments = {
+        "puzzle": held.file.to_json(),
+        "solution": plain(request.solution),
+        "gaps": request.gaps,
+        "longest": request.longest,
+    }
+    made = await bench.work(
+        lambda seconds: made_file(bench, "draw", arguments, seconds), small=held.pixels <= FEW_PIXELS
+    )
+    return FileAnswer(made, "image/png", "assembled.png")
 
 
 @router.post(
@@ -53,7 +57,7 @@ async def picture(bench: Bench, puzzle: Id, request: PictureRequest) -> Response
 async def solution_file(bench: Bench, puzzle: Id, request: TableRequest) -> Response:
     """solution.json of a state, checked."""
     held = bench.puzzles.get(puzzle)
-    solution = _solution(check_step(request.step, held.puzzle))
+    solution = await bench.read(lambda: _solution(check_step(request.step, held.puzzle)))
     return Response(
         json_bytes(solution_json(solution)), media_type="application/json", headers=_as_file("solution.json")
     )
@@ -67,7 +71,7 @@ async def solution_file(bench: Bench, puzzle: Id, request: TableRequest) -> Resp
 async def table(bench: Bench, puzzle: Id, request: TableRequest) -> Response:
     """A state as a table for spreadsheets."""
     held = bench.puzzles.get(puzzle)
-    solution = _solution(check_step(request.step, held.puzzle))
+    solution = await bench.read(lambda: _solution(check_step(request.step, held.puzzle)))
     return Response(
         csv_of(solution, request.step), media_type="text/csv; charset=utf-8", headers=_as_file("fragments.csv")
     )
@@ -77,19 +81,29 @@ async def table(bench: Bench, puzzle: Id, request: TableRequest) -> Response:
     "/api/puzzles/{puzzle}/project",
     response_class=Response,
     responses={200: {"content": {"application/zip": {}}, "description": "a project file"}},
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ProjectModel"}}},
+        }
+    },
 )
-async def project(bench: Bench, puzzle: Id, request: ProjectModel) -> Response:
+async def project(bench: Bench, puzzle: Id, request: Request) -> FileAnswer:
     """Everything in one file that opens again in the same state; unpacked, it is a puzzle folder."""
     held = bench.puzzles.get(puzzle)
-    if request.at >= len(request.steps):
-        raise InputError(f"The project shows step {request.at} of {len(request.steps)}.")
-
-    def task() -> bytes:
-        for step in request.steps:
-            check_step(step, held.puzzle)
-        return project_bytes(held.puzzle, request)
-
-    return Response(await bench.work(task), media_type="application/zip", headers=_as_file("puzzle.jigsync.zip"))
+    container = Container(bench.room)
+    part = container.add()
+    try:
+        async for piece in request.stream():
+            await bench.read(partial(part.write, piece))
+        arguments = {"puzzle": held.file.to_json(), "body": str(container.path)}
+        made = await bench.work(
+            lambda seconds: made_file(bench, "pack_project", arguments, seconds),
+            small=part.size <= SMALL and held.pixels <= FEW_PIXELS,
+        )
+    finally:
+        part.close()
+    return FileAnswer(made, "application/zip", "puzzle.jigsync.zip")
 
 
 def csv_of(solution: Solution, step: Step) -> str:

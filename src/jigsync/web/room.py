@@ -41,7 +41,8 @@ def _remove_abandoned(parent: Path) -> None:
     """Folders of ours whose server is gone."""
     for lock in parent.glob(f"{PREFIX}*/{LOCK_FILE}"):
         try:
-            with open(lock, "rb") as file:
+            # Without waiting: anybody may put a pipe of this name into a folder for temporary files.
+            with open(os.open(lock, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
                 if os.fstat(file.fileno()).st_uid != os.getuid():
                     continue
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
+import resource
 import socket
 import threading
 import webbrowser
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-
-import typer
+from typing import Final
 
 from jigsync.io.files import reason_of
+from jigsync.io.terminal import say_line, to_stderr
 from jigsync.values.errors import InputError, MissingExtraError
 from jigsync.web.limits import Limits
+
+LOGGERS: Final = ("jigsync.web", "uvicorn.error", "asyncio")
+MOST_RECORDS: Final = 100
+"""Records that each logger prints in a minute."""
+FILES: Final = 2048
+"""Open files that the server asks the system for."""
+SPARE_FILES: Final = 320
+"""Files for everything but connections: uploads on their way, workers' pipes, mapped pixels, answers."""
 
 
 def run(
@@ -39,30 +50,24 @@ def run(
             __import__(package)
         except ImportError:
             raise MissingExtraError("The workbench", package.replace("_", "-"), "web") from None
-    import uvicorn
-
     from jigsync.web.app import create_app
     from jigsync.web.kept import Kept
+    from jigsync.web.server import make_server
 
     kept = None if keep is None else Kept(keep)
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1])
     names = [*allowed] if _is_address(host) else [*allowed, host]
-    config = uvicorn.Config(
-        create_app(limits, names, kept),
-        log_level="warning",
-        access_log=False,
-        timeout_keep_alive=20,
-        timeout_graceful_shutdown=3,
-        server_header=False,
-        h11_max_incomplete_event_size=32_768,
-    )
-    typer.echo(f"The workbench is at {address} - press Ctrl-C to stop it.", err=True)
+    for name in LOGGERS:
+        logging.getLogger(name).handlers = [to_stderr(most=MOST_RECORDS)]
+        logging.getLogger(name).propagate = False
+    limits = _for_this_process(limits)
+    server = make_server(create_app(limits, names, kept), limits)
+    say_line(f"The workbench is at {address} - press Ctrl-C to stop it.", err=True)
     if not _is_loopback(host):
-        typer.echo("Everyone who reaches this machine over the network can use it: there is no password.", err=True)
+        say_line("Everyone who reaches this machine over the network can use it: there is no password.", err=True)
     if open_page:
         threading.Timer(0.8, webbrowser.open, [address]).start()
-    server = uvicorn.Server(config)
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:
@@ -71,6 +76,15 @@ def run(
         listening.close()
         if kept is not None:
             kept.close()
+
+
+def _for_this_process(limits: Limits) -> Limits:
+    """As many connections as there can be, with files to spare for everything else."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < FILES:
+        soft = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return replace(limits, connections=max(1, min(limits.connections, soft - SPARE_FILES)))
 
 
 def _listen(host: str, port: int) -> socket.socket:

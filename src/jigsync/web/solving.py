@@ -5,26 +5,38 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
-import jigsync
 from jigsync.solvers import base as solvers
 from jigsync.values.errors import InputError, OptionError
+from jigsync.values.layout import Grid, check_cells
 from jigsync.web.bench import Bench
-from jigsync.web.jobs import FINISHED, Job, shown
-from jigsync.web.limits import Refusal
-from jigsync.web.models import CandidateModel, CellRequest, JobModel, Shown, SolutionModel, SolveOptions, TurnRequest
-from jigsync.web.project import solution_of
-from jigsync.web.puzzles import Files, Id, UploadRoute, take_upload
+from jigsync.web.forms import Files, Id, UploadRoute, small
+from jigsync.web.jobs import FINISHED, Job
+from jigsync.web.limits import STOPPING, Refusal
+from jigsync.web.models import (
+    CandidateModel,
+    CellRequest,
+    JobModel,
+    Shown,
+    SolutionModel,
+    SolveOptions,
+    TurnRequest,
+    plain,
+)
+from jigsync.web.project import shown, solution_of
+from jigsync.web.puzzles import take_upload
 from jigsync.web.uploads import Kind
 
 router = APIRouter(tags=["solving"], route_class=UploadRoute)
 
+FEW = 150
+"""Up to so many fragments are measured in a moment."""
 LOOK = 0.08
 """Seconds between two looks at a job."""
 HEARTBEAT = 10.0
@@ -35,16 +47,17 @@ HEARTBEAT = 10.0
 async def start_job(bench: Bench, puzzle: Id, options: SolveOptions) -> JobModel:
     """Starts solving a puzzle. Follow `/api/jobs/{job}/events`, or ask for `/api/jobs/{job}`."""
     held = bench.puzzles.get(puzzle)
-    _check(options, held.puzzle.ids)
-    job = await bench.work(lambda: bench.jobs.start(held, options))
+    _check(options, held.ids)
+    job = await bench.read(lambda: bench.jobs.start(held, options))
     return job.model()
 
 
 def _check(options: SolveOptions, ids: tuple[str, ...]) -> None:
     solvers.get(options.solver)
-    for name in (*options.pins, *options.exclude):
-        if name not in ids:
-            raise OptionError(f"The fragment '{name}' is not in the puzzle.")
+    if options.grid is not None:
+        check_cells(Grid.parse(options.grid), len(ids))
+    if strangers := {*options.pins, *options.exclude} - set(ids):
+        raise OptionError(f"The fragment '{min(strangers)}' is not in the puzzle.")
 
 
 @router.get("/api/jobs/{job}")
@@ -68,12 +81,12 @@ async def cancel_job(bench: Bench, job: Id) -> JobModel:
 )
 async def job_events(bench: Bench, job: Id) -> StreamingResponse:
     """A job as server-sent events: `progress` whenever it changes, `end` once, then the stream closes."""
-    return StreamingResponse(_events(bench.jobs.get(job)), media_type="text/event-stream")
+    return StreamingResponse(_events(bench.jobs.get(job), lambda: bench.jobs.closing), media_type="text/event-stream")
 
 
-async def _events(job: Job) -> AsyncIterator[str]:
+async def _events(job: Job, closing: Callable[[], bool]) -> AsyncIterator[str]:
     seen, quiet, drawn = -1, 0.0, None
-    while True:
+    while not closing():  # a browser asks again, and finds the server that was started anew
         job.seen = time.monotonic()
         version = job.version
         if version != seen:
@@ -97,7 +110,7 @@ async def _events(job: Job) -> AsyncIterator[str]:
 async def turned(bench: Bench, puzzle: Id, request: TurnRequest) -> Shown:
     """The same assembly after a further global turn."""
     held = bench.puzzles.get(puzzle)
-    found = shown(solution_of(request.solution, held.puzzle).turned(request.turns), held)
+    found = await bench.read(lambda: shown(solution_of(request.solution, held.puzzle).turned(request.turns)))
     if found is None:
         raise InputError("A solution that failed cannot be turned.")
     return found
@@ -107,13 +120,19 @@ async def turned(bench: Bench, puzzle: Id, request: TurnRequest) -> Shown:
 async def cell_candidates(bench: Bench, puzzle: Id, request: CellRequest) -> list[CandidateModel]:
     """The fragments that fit a cell best, given its neighbours."""
     held = bench.puzzles.get(puzzle)
-    solution = solution_of(request.solution, held.puzzle)
-    found = await bench.work(
-        lambda: jigsync.candidates(
-            held.puzzle, solution, request.row, request.col, measurements=held.measured(), limit=request.limit
-        )
+    arguments = {
+        "name": held.id,
+        "puzzle": held.file.to_json(),
+        "solution": plain(request.solution),
+        "row": request.row,
+        "col": request.col,
+        "limit": request.limit,
+    }
+    told = await bench.work(
+        lambda seconds: bench.crew.do("candidates", arguments, seconds=seconds, holds=held.id),
+        small=len(held.ids) <= FEW,
     )
-    return [CandidateModel(**candidate._asdict()) for candidate in found]
+    return [CandidateModel(**candidate) for candidate in told["candidates"]]
 
 
 @router.post("/solve", response_model=SolutionModel)
@@ -128,20 +147,14 @@ async def solve(
 
     `curl -F files=@fragments.zip http://127.0.0.1:8765/solve`. Hanging up cancels the solve.
     """
-    try:
-        wanted = SolveOptions.model_validate_json(options)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "options"
-        raise OptionError(f"The '{place}' of a solve is not usable: {first['msg']}.") from None
+    wanted = _options(options)
     bench.jobs.check_room()  # before anything is decoded
-    held = await bench.work(lambda: take_upload(bench, files, kind))
-    bench.puzzles.add(held)
+    held = await bench.work(lambda seconds: take_upload(bench, files, kind, seconds, keep=False), small=small(files))
     job = None
     try:
-        _check(wanted, held.puzzle.ids)
+        _check(wanted, held.ids)
         job = bench.jobs.start(held, wanted, keep=False)
-        while not job.finished:
+        while not job.finished and not bench.jobs.closing:
             job.seen = time.monotonic()
             if await request.is_disconnected():
                 bench.jobs.cancel(job)
@@ -151,6 +164,17 @@ async def solve(
         bench.puzzles.drop(held.id)
         if job is not None and job.finished:
             bench.jobs.drop(job)
+    if bench.jobs.closing:
+        raise Refusal(503, STOPPING, retry_after=5)
     if job.shown is None or not job.finished:
         raise Refusal(422, job.reason or "It was cancelled.")
     return Response(job.shown.solution.model_dump_json(indent=1), media_type="application/json")
+
+
+def _options(text: str) -> SolveOptions:
+    try:
+        return SolveOptions.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "options"
+        raise OptionError(f"The '{place[:100]}' of a solve is not usable: {first['msg']}.") from None

@@ -10,19 +10,17 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from jigsync.io.images import png_bytes
-from jigsync.measure import registry as measurers
 from jigsync.render.assemble import unpremultiply
-from jigsync.values.measurements import Measurements
 from jigsync.values.puzzle import Puzzle
 from jigsync.web.limits import Limits, Refusal
-from jigsync.web.models import ProjectModel
+from jigsync.web.pixels import PuzzleFile
 
 LARGEST_SHOWN = 400
 """Longer side of a fragment as the page shows it, px."""
@@ -43,66 +41,90 @@ class Held(Protocol):
 
 @dataclass(eq=False)
 class HeldPuzzle:
-    """A puzzle, measured at most once."""
+    """A puzzle, its pixels in a file.
 
-    puzzle: Puzzle
+    Attributes:
+        pitch: (height, width) of a cell in fragment pixels, before anything is placed.
+        notes: sentences for the person who sent it.
+        skews: of a scan, id -> degrees or None.
+        project: the file of the state to go on from, when it came with one.
+    """
+
+    file: PuzzleFile
+    pitch: tuple[int, int]
     notes: tuple[str, ...] = ()
     skews: dict[str, float | None] | None = None
-    project: ProjectModel | None = None
+    project: Path | None = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     jobs: int = 0
-    _measured: Measurements | None = None
-    _measuring: threading.Lock = field(default_factory=threading.Lock)
-    _shown: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of the fragments."""
+        return self.file.ids
+
+    @property
+    def puzzle(self) -> Puzzle:
+        """The puzzle, its pixels mapped."""
+        return self.file.open()
 
     @property
     def pixels(self) -> int:
         """Of all fragments."""
-        return sum(int(pixels.shape[0] * pixels.shape[1]) for pixels in self.puzzle.fragments.pixels)
+        return self.file.pixels
 
     @property
     def busy(self) -> bool:
         """Is a job working on it?"""
         return self.jobs > 0
 
-    def measured(self) -> Measurements:
-        """What the default measurer says, from the first time on."""
-        with self._measuring:
-            if self._measured is None:
-                self._measured = measurers.get(measurers.DEFAULT).measure(self.puzzle)
-            return self._measured
+    def remove(self) -> None:
+        """Removes its files; whoever has them mapped may go on."""
+        Path(self.file.path).unlink(missing_ok=True)
+        if self.project is not None:
+            self.project.unlink(missing_ok=True)
 
     def shown(self, name: str) -> bytes:
         """A PNG of a fragment as presented, straight colours, no larger than LARGEST_SHOWN."""
-        if name not in self._shown:
-            pixels = np.array(self.puzzle.fragments[name])
-            height, width = pixels.shape[:2]
-            if (longer := max(height, width)) > LARGEST_SHOWN:
-                size = (max(1, width * LARGEST_SHOWN // longer), max(1, height * LARGEST_SHOWN // longer))
-                pixels = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
-            unpremultiply(pixels)
-            self._shown[name] = png_bytes(pixels)
-        return self._shown[name]
+        pixels = np.array(self.puzzle.fragments[name])
+        height, width = pixels.shape[:2]
+        if (longer := max(height, width)) > LARGEST_SHOWN:
+            size = (max(1, width * LARGEST_SHOWN // longer), max(1, height * LARGEST_SHOWN // longer))
+            pixels = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+        unpremultiply(pixels)
+        return png_bytes(pixels)
 
 
 @dataclass(eq=False)
 class HeldPicture:
-    """A picture to cut."""
+    """A picture to cut, its pixels in a file; one of ours has none."""
 
-    rgb: NDArray[np.uint8]
+    height: int
+    width: int
     sha256: str
     name: str
+    path: str = ""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
 
     @property
     def pixels(self) -> int:
         """Width x height."""
-        return int(self.rgb.shape[0] * self.rgb.shape[1])
+        return self.height * self.width
 
     @property
     def busy(self) -> bool:
         """Never: whoever uses it has it."""
         return False
+
+    def to_json(self) -> dict[str, Any]:
+        """What a task needs to open it."""
+        where = {"path": self.path, "height": self.height, "width": self.width, "sha256": self.sha256}
+        return {"name": self.name, **(where if self.path else {})}
+
+    def remove(self) -> None:
+        """Removes its file."""
+        if self.path:
+            Path(self.path).unlink(missing_ok=True)
 
 
 Kept = TypeVar("Kept", bound=Held)
@@ -111,8 +133,8 @@ Kept = TypeVar("Kept", bound=Held)
 class Store(Generic[Kept]):
     """Things by id; safe to use from any thread."""
 
-    def __init__(self, what: str, limits: Limits, let_go: Callable[[str], None] = lambda _: None) -> None:
-        """`let_go` is told the id of everything that is held no longer."""
+    def __init__(self, what: str, limits: Limits, let_go: Callable[[Kept], None]) -> None:
+        """`let_go` is told of everything that is held no longer."""
         self._what = what
         self._limits = limits
         self._let_go = let_go
@@ -139,8 +161,8 @@ class Store(Generic[Kept]):
     def drop(self, name: str) -> None:
         """Lets a thing go."""
         with self._lock:
-            if self._held.pop(name, None) is not None:
-                self._let_go(name)
+            if (gone := self._held.pop(name, None)) is not None:
+                self._let_go(gone[0])
 
     def __len__(self) -> int:
         return len(self._held)
@@ -160,5 +182,5 @@ class Store(Generic[Kept]):
                 retry_after=60,
             )
         _, name = min(free)
-        del self._held[name]
-        self._let_go(name)
+        gone, _ = self._held.pop(name)
+        self._let_go(gone)

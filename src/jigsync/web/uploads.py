@@ -108,7 +108,7 @@ def _check_pictures(pictures: list[Entry], limits: Limits) -> None:
 def _puzzle_folder(head: Entry, entries: list[Entry], limits: Limits, room: Path) -> Received:
     folder = head.parts[:-1]
     inside = {"/".join(e.parts[len(folder) :]): e for e in entries if e.parts[: len(folder)] == folder}
-    root = Node(parse_json(head.data, head.shown), head.shown)
+    root = Node(parse_json(head.data, head.shown, limits.solution_bytes), head.shown)
     cell, container, files = parse_puzzle_json(root)
     pictures = {}
     for name, file in files.items():
@@ -125,7 +125,7 @@ def _puzzle_folder(head: Entry, entries: list[Entry], limits: Limits, room: Path
         (Path(made) / PUZZLE_FILE).write_bytes(json_bytes(listed))
         puzzle = _without_path(made, lambda: jigsync.load(made))
     project = inside.get(PROJECT_FILE)
-    state = None if project is None else read_project(project.data, project.shown, puzzle)
+    state = None if project is None else read_project(project.data, project.shown, puzzle, limits)
     return Received(puzzle, project=state)
 
 

@@ -20,7 +20,7 @@ from jigsync.cutting.seeds import derive_seed
 from jigsync.learn.contours_mixture import MIXTURE, Kind, Torn, draw_puzzle
 from jigsync.measure.contour_evidence import FEATURES
 from jigsync.measure.contour_matches import SampleCodes
-from jigsync.measure.contours import read
+from jigsync.measure.contour_reading import read
 from jigsync.measure.outline import read_outlines
 from jigsync.measure.outline_features import features
 from jigsync.score.hypotheses import are_true, poses_of
