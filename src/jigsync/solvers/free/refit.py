@@ -28,8 +28,8 @@ Ints = NDArray[np.int64]
 WIDEST, SHARPEST = 0.04, 0.012
 """Robust scale of a contact in the first and in the last round, in units of the median fragment's size."""
 ROUNDS: Final = 8
-HOLD: Final = 0.03
-"""Of the measured information: little, because contacts know the pose better than the matches it came from."""
+HOLD: Final = 0.5
+"""Of the measured information: contacts of worn edges know a pose no better than the matches that it came from."""
 LOOSE: Final = (0.01, 0.012)
 """Least standard deviation of a refitted pose: of the median fragment's size, and radians."""
 

@@ -44,7 +44,7 @@ ENOUGH: Final = 1.0
 """Least score of a merge."""
 
 
-GAP: Final = (0.01, 0.1)
+GAP: Final = (0.01, 0.15)
 """Standard deviation of the gap that hypotheses show: of the median fragment's size, and of the gap."""
 SAME: Final = 0.01
 """A gap that is found again within this share of the size is known: growth is not begun a second time."""
