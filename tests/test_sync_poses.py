@@ -198,7 +198,7 @@ def test_loops_tell_true_hypotheses_from_wrong_ones() -> None:
 
 
 def test_without_loops_nothing_is_believed_less() -> None:
-    made, found = planted(2, HONEST, 6)
+    _, found = planted(2, HONEST, 6)
     assert believed(found, pairs_of(found)) == pytest.approx(found.log_odds)
     nothing = PairHypotheses.none(4)
     assert len(believed(nothing, pairs_of(nothing))) == 0

@@ -222,8 +222,8 @@ def fit(scene_shapes: Shapes, joined: Joined, pose: Floats, members: Ints, moves
     strength = np.where(a[row] < b[row], strength, 0.0)  # each match once
     joints = engine.Joints(np.stack([a, b], axis=1), row, s, t, strength)
     scales = engine.Scales(
-        gap, QUICK[0] * size, max(QUICK[1] * size, 2 * noise_of(gap)), noise_of(gap), FACING, APART, ALONG * shapes.outlines.step,
-        1e-4, 1e-4 * size**2, 0.2 * size,
+        gap, QUICK[0] * size, max(QUICK[1] * size, 2 * noise_of(gap)), noise_of(gap), FACING, APART,
+        ALONG * shapes.outlines.step, 1e-4, 1e-4 * size**2, 0.2 * size,
     )  # fmt: skip
     return engine.fit(shapes.rasters, members, pose[members], moves, joints, scales, QUICK_ROUNDS)
 
