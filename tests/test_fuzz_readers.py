@@ -103,6 +103,7 @@ READ_BY = {
 """Every module that opens files which others may have written -> the reader that fuzzes it."""
 OUR_OWN = {
     "cli/__init__.py": "/dev/null",
+    "cli/tear.py": "bytes, which read_rgb parses",
     "io/lease.py": "a lock, written only",
     "io/remote.py": "bytes, which the readers above parse",
     "learn/export.py": "what this command has just written",

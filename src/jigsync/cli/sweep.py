@@ -68,7 +68,9 @@ def sweep(
 
     names = tuple(SEVERITIES) if severities.strip() == "all" else _listed(severities)
     options = SweepOptions(
-        tuple(Grid.parse(text) for text in _listed(grids or ("" if pieces else "3"))),
+        ()
+        if grids is None and pieces
+        else tuple(Grid.parse(text) for text in ("3" if grids is None else grids).split(",")),
         names,
         per_image,
         cell,
