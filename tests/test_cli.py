@@ -6,10 +6,12 @@ import errno
 import importlib
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,10 +79,47 @@ def test_errors_become_one_sentence(
     assert captured.out == ""
 
 
-def test_a_defect_keeps_its_traceback(register: Callable[[Command], None]) -> None:
-    register(raising(ZeroDivisionError("a defect of ours")))
-    with pytest.raises(ZeroDivisionError, match="a defect of ours"):
-        cli.main(["probe-it"])
+def test_a_defect_is_one_sentence_that_says_where(
+    register: Callable[[Command], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def defective() -> None:
+        from jigsync.values.layout import Grid
+
+        Grid.parse(None)  # type: ignore[arg-type]
+
+    register(defective)
+    assert cli.main(["probe-it"]) == cli.DEFECT
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"jigsync: This is a defect of JigSync: TypeError in values/layout\.py:\d+: .*\n", said)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "There is not enough memory for this."),
+        (RuntimeError("can't start new thread"), "There is not enough memory for this: can't start new thread."),
+        (
+            ImportError("x.so: failed to map segment"),
+            "A part of JigSync cannot be loaded: x.so: failed to map segment.",
+        ),
+    ],
+)
+def test_a_lack_of_memory_is_one_sentence(
+    register: Callable[[Command], None], capsys: pytest.CaptureFixture[str], error: Exception, words: str
+) -> None:
+    register(raising(error))
+    assert cli.main(["probe-it"]) == 2
+    assert capsys.readouterr().err == f"jigsync: {words}\n"
+
+
+@pytest.mark.parametrize("kilobytes", [150_000, 300_000])
+def test_little_memory_is_one_sentence(tmp_path: Path, kilobytes: int) -> None:
+    """Libraries do not load, or end the process by a signal of their own, when there is no memory for their threads."""
+    command = f"ulimit -v {kilobytes}; exec '{sys.executable}' -m jigsync demo --out out"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, ""), done.stderr
+    assert done.stderr.startswith("jigsync: ")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -143,13 +182,13 @@ def test_a_family_of_commands(register: Callable[[typer.Typer], None], capsys: p
 
 
 def test_only_the_wanted_command_is_imported(
-    register: Callable[[Command], None], monkeypatch: pytest.MonkeyPatch
+    register: Callable[[Command], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     register(lambda: None)
     monkeypatch.setattr(cli, "COMMANDS", ("not-there", *cli.COMMANDS))
     assert cli.main(["probe-it"]) == 0
-    with pytest.raises(ModuleNotFoundError, match="not_there"):
-        cli.main(["not-there"])
+    assert cli.main(["not-there"]) == 2
+    assert "cannot be loaded: No module named 'jigsync.cli.not_there'." in capsys.readouterr().err
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:

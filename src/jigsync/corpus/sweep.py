@@ -41,7 +41,7 @@ from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.seeds import SPLITS
 from jigsync.cutting.tear import divide, scaled_picture, torn_puzzle
 from jigsync.cutting.tear_options import TearOptions
-from jigsync.io.files import StrPath, cannot, list_names, read_bytes, remove_leftovers
+from jigsync.io.files import StrPath, cannot, list_names, open_plain, read_bytes, remove_leftovers
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
 from jigsync.io.lease import only_writer
 from jigsync.io.remote import Place, Remote, only_here
@@ -143,7 +143,7 @@ def check_unit(unit: Unit) -> None:
     """InputError, naming the file, when a shard in a folder or its stats are not what was written."""
     digest, _ = read_stats(unit.stats)
     try:
-        with open(unit.shard, "rb") as file:
+        with open_plain(unit.shard) as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise cannot("read", unit.shard, error) from None

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import jigsync
-from jigsync.io.files import reason_of
+from jigsync.io.files import open_plain, reason_of
 from jigsync.measure import registry as measurers
 from jigsync.solvers import base as solvers
+from jigsync.values.errors import InputError
 from jigsync.values.measurements import Measurer
 
 ALGORITHM: Final = 1
@@ -170,9 +171,9 @@ def _name(path: Path) -> str:
 
 def _file_hash(path: Path) -> str:
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
+    except (InputError, OSError) as error:
         return f"unreadable: {reason_of(error)}"
 
 

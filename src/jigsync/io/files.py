@@ -10,6 +10,7 @@ What writes and reads whole files takes a `Remote` too (jigsync.io.remote): ther
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import json
 import math
@@ -17,8 +18,9 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NoReturn
 
@@ -49,9 +51,10 @@ def atomic_file(path: StrPath) -> Iterator[BinaryIO]:
         return
     target = Path(path)
     with _parents(target):
-        temporary = _sibling(target)
+        _clear_once(target.parent)
+        temporary, handle = _claimed(target, _new_file)
         try:
-            with open(temporary, "xb") as file:
+            with open(handle, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -74,14 +77,23 @@ def is_leftover(name: str) -> bool:
 
 
 def remove_leftovers(folder: StrPath) -> None:
-    """Removes the temporary files that a killed process left in a folder."""
+    """Removes the temporary files and folders that killed processes left in a folder; those of others stay."""
     if isinstance(folder, Remote):
         for name in folder.names():
             if is_leftover(name):
                 (folder / name).unlink()
         return
     for path in Path(folder).glob(f"{PREFIX}*{SUFFIX}"):
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # its process lives, or it is not ours to remove
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink()
+            finally:
+                os.close(handle)
 
 
 def write_json(path: StrPath, value: Any) -> None:
@@ -106,9 +118,9 @@ def atomic_folder(path: StrPath, *, overwrite: bool = False, ours: Collection[st
     check_output_folder(path, overwrite=overwrite, ours=ours)
     target = Path(path).resolve()
     with _parents(target):
-        temporary = _sibling(target)
+        remove_leftovers(target.parent)
+        temporary, handle = _claimed(target, _new_folder)
         try:
-            temporary.mkdir()
             yield temporary
             for folder, _, names in os.walk(temporary):
                 for name in names:
@@ -118,6 +130,8 @@ def atomic_folder(path: StrPath, *, overwrite: bool = False, ours: Collection[st
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
+        finally:
+            os.close(handle)
         _sync(target.parent)
 
 
@@ -126,6 +140,10 @@ def check_output_folder(path: StrPath, *, overwrite: bool = False, ours: Collect
     try:
         names = sorted(os.listdir(path))
     except FileNotFoundError:
+        if os.path.islink(path):
+            raise OptionError(
+                f"The output '{os.fspath(path)}' must be a folder. Got a link that leads nowhere."
+            ) from None
         return
     except (OSError, ValueError) as error:
         if isinstance(error, NotADirectoryError) and os.path.lexists(path):
@@ -166,6 +184,39 @@ def _parents(target: Path) -> Iterator[None]:
 def _sibling(target: Path) -> Path:
     """A hidden name next to `target` that nobody uses."""
     return target.parent / temporary_name()
+
+
+def _claimed(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
+    """A new temporary file or folder next to `target`, and its open handle, locked: the lock falls with its process,
+    which tells what a killed one has left from what is being written."""
+    while True:
+        path = _sibling(target)
+        handle = make(path)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # somebody has just taken it for a leftover
+            os.close(handle)
+            continue
+        except OSError:  # there are no locks here, so nobody takes anything for a leftover
+            return path, handle
+        if path.exists():
+            return path, handle
+        os.close(handle)
+
+
+def _new_file(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+
+
+def _new_folder(path: Path) -> int:
+    path.mkdir()
+    return os.open(path, os.O_RDONLY)
+
+
+@lru_cache(maxsize=256)
+def _clear_once(folder: Path) -> None:
+    """Removes what killed processes left in a folder, the first time that this process writes there."""
+    remove_leftovers(folder)
 
 
 def _swap(temporary: Path, target: Path) -> None:
@@ -211,6 +262,11 @@ def read_bytes(path: StrPath, limit: int) -> bytes:
             raise cannot("read", path, error) from None
     _check_size(data, path, limit)
     return data
+
+
+def leads_outside(path: StrPath, folder: StrPath) -> bool:
+    """Is a path, its links followed, not inside the folder? What a folder was given for is what is in it."""
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def open_plain(path: StrPath) -> BinaryIO:

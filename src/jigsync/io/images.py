@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from jigsync.io.blocks import too_many_parts
-from jigsync.io.files import StrPath, cannot, read_bytes, write_bytes
+from jigsync.io.files import StrPath, cannot, leads_outside, read_bytes, write_bytes
 from jigsync.values.errors import ImageError, InputError
 
 MAX_PIXELS: Final = 100_000_000
@@ -216,7 +216,10 @@ def _is_listed(path: Path) -> bool:
 
 
 def list_images(folder: StrPath) -> list[Path]:
-    """The pictures of a folder (by suffix, hidden ones left out) in natural order: 2.png before 10.png."""
+    """The pictures of a folder (by suffix, hidden ones left out) in natural order: 2.png before 10.png.
+
+    InputError when one is a link that leads out of the folder: it may be anybody's file.
+    """
     root = Path(folder)
     try:
         names = os.listdir(root)
@@ -227,6 +230,9 @@ def list_images(folder: StrPath) -> list[Path]:
         for name in sorted(names, key=natural_key)
         if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES and _is_listed(root / name)
     ]
+    for picture in pictures:
+        if picture.is_symlink() and leads_outside(picture, root):
+            raise InputError(f"The file '{picture.name}' of '{root}' must lie inside the folder. It leads outside.")
     if not pictures:
         raise InputError(f"The folder '{root}' must hold pictures ({', '.join(sorted(SUFFIXES))}). It holds none.")
     return pictures

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.io.files import StrPath, atomic_folder, json_bytes, read_json
+from jigsync.io.files import StrPath, atomic_folder, json_bytes, leads_outside, read_json
 from jigsync.io.images import list_images, png_bytes, read_rgba
 from jigsync.io.schema import FRAGMENT_ID, Node, named
 from jigsync.values.errors import InputError
@@ -62,6 +62,8 @@ def load_puzzle(path: StrPath) -> Puzzle:
     if given.is_dir():
         for head in (given / PUZZLE_FILE, given / "puzzle" / PUZZLE_FILE):
             if head.is_file():
+                if leads_outside(head, given):
+                    raise InputError(f"The file '{head}' must lie inside the puzzle's folder. It leads outside.")
                 return _load(head)
         return load_folder(given)
     return _load(given)
@@ -73,7 +75,7 @@ def _load(head: Path) -> Puzzle:
     pixels = []
     for name, file in files.items():
         picture = head.parent / file
-        if not picture.resolve().is_relative_to(head.parent.resolve()):
+        if leads_outside(picture, head.parent):
             raise InputError(f"The file '{file}' of '{head}' must lie inside the puzzle's folder. It leads outside.")
         if picture.exists() and not picture.is_file():  # a pipe would be waited for
             raise InputError(f"The file '{file}' of '{head}' must be a plain file. It is something else.")

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, BinaryIO, Final
 
-from jigsync.io.files import StrPath, atomic_file, cannot, json_bytes, parse_json, reason_of
+from jigsync.io.files import StrPath, atomic_file, json_bytes, open_plain, parse_json, reason_of
 from jigsync.io.images import png_bytes, read_rgba
 from jigsync.io.puzzle_folder import check_container, parse_puzzle_json, puzzle_json
 from jigsync.io.remote import Remote
@@ -105,10 +105,7 @@ def read_shard(path: StrPath) -> Iterator[Sample]:
 def _opened(path: StrPath) -> BinaryIO:
     if isinstance(path, Remote):
         return io.BytesIO(path.read(MAX_FETCHED))
-    try:
-        return open(path, "rb")
-    except (OSError, ValueError) as error:
-        raise cannot("read", path, error) from None
+    return open_plain(path)
 
 
 def _sample(key: str, members: dict[str, bytes], shown: str) -> Sample:

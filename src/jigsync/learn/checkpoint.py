@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jigsync.io.files import cannot, parse_json, write_bytes
+from jigsync.io.files import cannot, open_plain, parse_json, write_bytes
 from jigsync.io.schema import Node
 from jigsync.values.errors import FormatError, InputError, OptionError
 
@@ -84,6 +84,7 @@ def load(path: Path) -> tuple[dict[str, Any], Progress, dict[str, dict[str, Tens
     from safetensors import SafetensorError, safe_open
 
     groups: dict[str, dict[str, Tensor]] = {}
+    open_plain(path).close()
     try:
         with safe_open(path, "pt") as file:
             header = Node(parse_json((file.metadata() or {})["jigsync"].encode(), str(path)), str(path))

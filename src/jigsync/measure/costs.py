@@ -262,6 +262,7 @@ class Plane:
         normal = np.zeros((sides, 3, 3))
         for (i, j), each in {**entries, (2, 2): square}.items():
             normal[:, i, j] = normal[:, j, i] = (row * each).sum(axis=1)
+        normal[~contours.valid.any(axis=1), 0, 0] = 1.0  # a side without a row has the level of the backdrop
         known = np.stack([np.einsum("sy,syc->sc", row, part) for part in (total, y[..., None] * total, moment)], axis=1)
         ridge = RIDGE * depth * count[..., None] * np.eye(3)  # a side of one row has no slope
         level, slope, _ = np.moveaxis(np.linalg.solve(normal + ridge * [0, 1, 1], known), 1, 0)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from jigsync.io.files import open_plain
 from jigsync.values.errors import FormatError, InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def _read(path: Path) -> Any:
             return load_file(path)
         except SafetensorError as error:
             raise _unreadable(path, error) from None
+    open_plain(path).close()
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken file leads torch into errors of any kind
