@@ -207,6 +207,7 @@ def test_a_straight_seam_slides_and_says_so() -> None:
     rgba = np.dstack([rgb, np.full(rgb.shape[:2], 255, dtype=np.uint8)])
     pairs = Contours().measure(puzzle_of(rgba[:, :90], rgba[:, 90:])).pairs
     assert isinstance(pairs, Hypothesised)
+    assert len(pairs.found)
     for known in pairs.found.information:
         assert known[0, 0] > 4 * known[1, 1]  # the seam runs along y
 

@@ -39,8 +39,8 @@ APART: Final = 3.0
 """Samples along an outline that say one thing: evidence of neighbours is the same evidence."""
 ACROSS: Final = 0.1
 """Standard deviation of a contact across the seam where nothing is worn, in steps."""
-ALONG: Final = 3.0
-"""The same along the seam, in those across it."""
+ALONG: Final = 2.0
+"""The same along the seam, in those across it, beside one step: a mate one sample off is as good to the network."""
 LONG: Final = 5.0
 """Samples along an outline whose errors are the same: what wear takes off changes slowly."""
 GAP_DOUBT: Final = 0.1, 0.25
@@ -191,7 +191,8 @@ def information(poses: PairPoses, found: Contacts, outlines: Outlines, gap: floa
 
     A contact at p = R x_j + xy in i's frame, with the normal n and the tangent m of s, says of e = (dx, dy, da)
 
-        n . (d + da J p') ~ N(0, LONG s^2),   m . (d + da J p') ~ N(0, LONG (ALONG s)^2),   s^2 = (ACROSS step)^2 + r^2
+        n . (d + da J p') ~ N(0, LONG s^2),                         s^2 = (ACROSS step)^2 + r^2
+        m . (d + da J p') ~ N(0, LONG (step^2 + (ALONG s)^2))
 
     J p' being how R x_j moves as the angle grows, and r the root mean square of what is left across the pose's seam. A
     gap that is off by its doubt u moves a pose by A^-1 b u, with A the sum of all that and b its part for n . n = 1:
@@ -208,12 +209,13 @@ def information(poses: PairPoses, found: Contacts, outlines: Outlines, gap: floa
     left = ((points[s] - arm - poses.xy[pose]) * normal[s].conj()).real
     agree = np.clip(found.evidence / STRONG, 0.0, 1.0)
     spread = np.bincount(pose, agree * left**2, h) / np.maximum(np.bincount(pose, agree, h), 1e-9)
-    weight = agree / (LONG * ((ACROSS * step) ** 2 + spread[pose]))
+    variance = (ACROSS * step) ** 2 + spread[pose]
+    weight, aside = agree / (LONG * variance), agree / (LONG * (step**2 + ALONG**2 * variance))
     across = outlines.normal[s]
     along = np.stack([-across[:, 1], across[:, 0]], axis=1)
     moved = angles.vectors(1j * arm)
     whole, of_gap = np.zeros((h, 3, 3)), np.zeros((h, 3))
-    for direction, share in ((across, weight), (along, weight / ALONG**2)):
+    for direction, share in ((across, weight), (along, aside)):
         row = np.concatenate([direction, (direction * moved).sum(axis=1, keepdims=True)], axis=1)
         np.add.at(whole, pose, share[:, None, None] * row[:, :, None] * row[:, None, :])
         if direction is across:
