@@ -1,6 +1,7 @@
 """How well torn puzzles are put together, told apart from how well they are measured.
 
-    python benchmarks/assembly.py [--images DIR] [--pieces 9,25,100] [--erosion 0,2,4] [--puzzles 10] [--measurer planted]
+    python benchmarks/assembly.py [--images DIR] [--pieces 9,25,100] [--erosion 0,2,4] [--puzzles 10]
+                                  [--measurer planted]
 
 `planted` makes hypotheses of known quality from the true poses (`studies.planted_pairs`); any other name is a measurer.
 Per row: the share of true contacts that have a hypothesis, of true ones among the best N (N true contacts), of
@@ -124,7 +125,8 @@ def _true_hypotheses(puzzle: Puzzle, truth: Truth, measurements: Measurements) -
         if (min(a, b), max(a, b)) not in contacts:
             continue
         one, other = truth.placement[a].pose, truth.placement[b].pose
-        assert one is not None and other is not None
+        assert one is not None
+        assert other is not None
         right, said = one.between(other), found.pose(k)
         off = np.hypot(*(np.array(right.xy) - said.xy)) / (SHARE * (sizes[a] + sizes[b]) / 2)
         turn = abs(right.inverse().compose(said).angle) / TURN

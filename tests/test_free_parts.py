@@ -41,7 +41,7 @@ def wavy(gap: float) -> tuple[Outlines, np.ndarray]:
         loop = _even(loop)
         out = _outward(loop)
         loop = loop - out * gap / 2
-        centre = loop.mean(axis=0) + (3.0 * k, -2.0)
+        centre = loop.mean(axis=0) + np.array([3.0 * k, -2.0])
         pose = np.array([*centre, turns[k]])
         back = motion.inverse(pose)
         xy.append(motion.apply(back, loop))

@@ -67,7 +67,8 @@ class Evidence:
         """
         both = hypotheses.joined(hypotheses.reversed())
         links = Links.of(both)
-        covariance = np.linalg.inv(links.information + 1e-9 * np.eye(3)) + np.diag(loose**2)
+        spread = np.linalg.inv(links.information + 1e-9 * np.eye(3)) + np.diag(loose**2)
+        covariance = spread.astype(np.float64)
         worth = _planar(both.log_odds, hypotheses.n)
         once = len(hypotheses)
         boost = _boost(hypotheses.n, links, covariance, worth, once, size)
@@ -164,4 +165,4 @@ def _join(left: Ints, right: Ints) -> tuple[Ints, Ints]:
 def _log_density(error: Floats, covariance: Floats) -> Floats:
     """log N(e; 0, C)."""
     _, logdet = np.linalg.slogdet(covariance)
-    return -0.5 * (mahalanobis(error, covariance) + logdet + 3 * np.log(2 * np.pi))
+    return np.asarray(-0.5 * (mahalanobis(error, covariance) + logdet + 3 * np.log(2 * np.pi)))

@@ -56,4 +56,4 @@ def sandwich(jacobian: Floats, covariance: Floats) -> Floats:
 
 def mahalanobis(error: Floats, covariance: Floats) -> Floats:
     """e^T C^-1 e. Shapes: (K, 3), (K, 3, 3) -> (K,)."""
-    return np.einsum("ka,ka->k", error, np.linalg.solve(covariance, error[..., None])[..., 0])
+    return np.asarray(np.einsum("ka,ka->k", error, np.linalg.solve(covariance, error[..., None])[..., 0]))

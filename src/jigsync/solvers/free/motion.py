@@ -35,7 +35,7 @@ def between(a: NDArray[Any], b: NDArray[Any]) -> Floats:
 
 def apply(a: NDArray[Any], points: NDArray[Any]) -> Floats:
     """Maps points. Shapes: (..., 3), (..., 2) -> (..., 2)."""
-    return angles.act(a[..., 2], points) + a[..., :2]
+    return np.asarray(angles.act(a[..., 2], points) + a[..., :2])
 
 
 def swing(angle: NDArray[Any], xy: NDArray[Any]) -> Floats:
@@ -45,7 +45,7 @@ def swing(angle: NDArray[Any], xy: NDArray[Any]) -> Floats:
 
 def difference(a: NDArray[Any], b: NDArray[Any]) -> Floats:
     """a - b, the angle wrapped. Shapes: (..., 3), (..., 3) -> (..., 3)."""
-    out = np.asarray(a, dtype=np.float64) - b
+    out: Floats = np.asarray(a, dtype=np.float64) - b
     out[..., 2] = angles.wrap(out[..., 2])
     return out
 

@@ -165,9 +165,8 @@ def polish(
         pose[variable, 2] = angles.wrap(pose[variable, 2])
         gap += float(move[-1])
     information = np.zeros((n, 3, 3))
-    blocks = np.arange(int(variable.sum()))
-    square = system.matrix[:-4, :-4].reshape(len(blocks), 3, len(blocks), 3)
-    information[variable] = square[blocks, :, blocks, :]
+    at = np.arange(int(variable.sum()))
+    information[variable] = system.matrix[:-4, :-4].reshape(len(at), 3, len(at), 3)[at, :, at, :]
     return Polished(pose, gap, scatter, information)
 
 
@@ -222,8 +221,8 @@ def fit(scene_shapes: Shapes, joined: Joined, pose: Floats, members: Ints, moves
     strength = np.where(a[row] < b[row], strength, 0.0)  # each match once
     joints = engine.Joints(np.stack([a, b], axis=1), row, s, t, strength)
     scales = engine.Scales(
-        gap, QUICK[0] * size, max(QUICK[1] * size, 2 * noise_of(gap)), noise_of(gap), FACING, APART, ALONG * shapes.outlines.step,
-        1e-4, 1e-4 * size**2, 0.2 * size,
+        gap, QUICK[0] * size, max(QUICK[1] * size, 2 * noise_of(gap)), noise_of(gap), FACING, APART,
+        ALONG * shapes.outlines.step, 1e-4, 1e-4 * size**2, 0.2 * size,
     )  # fmt: skip
     return engine.fit(shapes.rasters, members, pose[members], moves, joints, scales, QUICK_ROUNDS)
 

@@ -9,6 +9,7 @@ made.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
@@ -123,12 +124,14 @@ def _assemble(
         evidence = Evidence.of(hypotheses, size, loose * np.array([size, size, 1.0]))
         scene = Scene(shapes, evidence, joined, fitted.gap, pinned)
         growth = Growth(scene, start.copy(), ENOUGH)
-        growth.run(lambda at=0.2 + 0.4 * turn: budget.go_on("growing", at))
+        growth.run(partial(budget.go_on, "growing", 0.2 + 0.4 * turn))
         if not budget.stopped or _worth(scene, growth.state) < _worth(scene, state):
             state = growth.state
     state = improve(scene, state, ENOUGH, TRIES, lambda: budget.go_on("moving parts", 0.8))
     links = agreeing(scene, state.pose, state.part)
-    done = polish(shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, gap_sigma=trust, expected=gap)
+    done = polish(
+        shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, gap_sigma=trust, expected=gap
+    )
     found = support(scene, done.pose, state.part)
     component = by_size(state.part, pinned)
     return done.pose, component, confidences(found, component), energy(found, component)
