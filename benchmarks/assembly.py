@@ -1,7 +1,7 @@
 """How well torn puzzles are put together, told apart from how well they are measured.
 
     python benchmarks/assembly.py [--images DIR] [--pieces 9,25,100] [--erosion 0,2,4] [--puzzles 10]
-        [--measurer planted]
+                                  [--measurer planted]
 
 `planted` makes hypotheses of known quality from the true poses (`studies.planted_pairs`); any other name is a measurer.
 Per row: the share of true contacts that have a hypothesis, of true ones among the best N (N true contacts), of

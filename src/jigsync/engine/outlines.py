@@ -167,7 +167,7 @@ class Scales(NamedTuple):
 
 def fit(rasters: Kept, fragment: Ints, pose: Floats, moves: NDArray[np.bool_], joints: Joints, scales: Scales,
         rounds: int) -> Floats:  # fmt: skip
-    """Poses of some fragments after `rounds` of Gauss-Newton at a fixed gap. Shapes: (B,), (B, 3), (B,) -> (B, 3)."""
+    """The poses of some fragments after `rounds` of Gauss-Newton at a fixed gap. Shapes: (B,), (B, 3) -> (B, 3)."""
     bodies = np.zeros(len(fragment), dtype=_BODY)
     bodies["fragment"], bodies["place"] = fragment, np.where(moves, np.cumsum(moves) - 1, -1)
     bodies["angle"], bodies["t"] = pose[:, 2], pose[:, :2]

@@ -269,7 +269,7 @@ def leads_outside(path: StrPath, folder: StrPath) -> bool:
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def open_plain(path: StrPath) -> BinaryIO:
+def open_plain(path: StrPath) -> io.BufferedReader:
     """A file, open to be read; InputError when it is missing, unreadable or not plain: a pipe would be waited for."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -211,8 +211,10 @@ def _hypotheses(n: int, rows: list[_Row]) -> PairHypotheses:
 
 def _matches(parts: list[tuple[Ints, Ints, Floats]]) -> Matches:
     """All of them, each pair of samples once, the stronger one."""
-    s, t = (np.concatenate([np.zeros(0, np.int64), *(part[k].astype(np.int64) for part in parts)]) for k in range(2))
-    strength = np.concatenate([np.zeros(0), *(part[2] for part in parts)])
+    if not parts:
+        return Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    s, t = (np.concatenate([part[k] for part in parts]).astype(np.int64) for k in (0, 1))
+    strength = np.concatenate([part[2] for part in parts]).astype(np.float64)
     order = np.lexsort((-strength, np.maximum(s, t), np.minimum(s, t)))
     low, high = np.minimum(s, t)[order], np.maximum(s, t)[order]
     first = np.ones(len(order), dtype=bool)

@@ -67,7 +67,8 @@ class Evidence:
         """
         both = hypotheses.joined(hypotheses.reversed())
         links = Links.of(both)
-        covariance = np.asarray(np.linalg.inv(links.information + 1e-9 * np.eye(3)) + np.diag(loose**2), np.float64)
+        spread = np.linalg.inv(links.information + 1e-9 * np.eye(3)) + np.diag(loose**2)
+        covariance = spread.astype(np.float64)
         worth = _planar(both.log_odds, hypotheses.n)
         once = len(hypotheses)
         boost = _boost(hypotheses.n, links, covariance, worth, once, size)

@@ -242,7 +242,7 @@ def best_per_pair(group: Ints, pair: Ints, gain: Floats, groups: int) -> Floats:
     group, pair, gain = group[order], pair[order], gain[order]
     first = np.ones(len(group), dtype=bool)
     first[1:] = (group[1:] != group[:-1]) | (pair[1:] != pair[:-1])
-    return np.asarray(np.bincount(group[first], weights=gain[first], minlength=groups), dtype=np.float64)
+    return np.bincount(group[first], weights=gain[first], minlength=groups).astype(np.float64)
 
 
 def agreeing(scene: Scene, pose: Floats, component: Ints) -> Links:

@@ -165,9 +165,8 @@ def polish(
         pose[variable, 2] = angles.wrap(pose[variable, 2])
         gap += float(move[-1])
     information = np.zeros((n, 3, 3))
-    own = np.arange(int(variable.sum()))
-    square = system.matrix[:-4, :-4].reshape(len(own), 3, len(own), 3)
-    information[variable] = square[own, :, own, :]
+    at = np.arange(int(variable.sum()))
+    information[variable] = system.matrix[:-4, :-4].reshape(len(at), 3, len(at), 3)[at, :, at, :]
     return Polished(pose, gap, scatter, information)
 
 

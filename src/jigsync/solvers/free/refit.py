@@ -66,7 +66,8 @@ def refit(shapes: Shapes, links: Links, joined: Joined, gap: float, slack: float
     row, s, t, strength = joined.between(links.i, links.j)
     size, sigma = shapes.size, ALONG * shapes.outlines.step
     information = links.information
-    length, support = np.zeros(len(pose)), np.zeros(len(pose))
+    length: Floats = np.zeros(len(pose))
+    support = length
     still = np.zeros_like(pose)
     for turn in range(ROUNDS):
         scale = max(size * WIDEST * (SHARPEST / WIDEST) ** (turn / (ROUNDS - 1)), 2 * noise_of(gap))
@@ -74,7 +75,7 @@ def refit(shapes: Shapes, links: Links, joined: Joined, gap: float, slack: float
         noise = max(scale / 3, noise_of(gap))
         pairs = Pairs(links.i, links.j, still, pose)  # i's frame is the canvas: only i_from_j moves
         blocks, count = engine.contacts(shapes.rasters, pairs, gap, scale, reach, FACING, 1.0 / (APART * noise**2))
-        length = np.asarray(count * shapes.outlines.step, dtype=np.float64)
+        length = (count * shapes.outlines.step).astype(np.float64)
         unit = 1.0 / (APART * sigma**2)
         support = engine.matches(shapes.rasters, pairs, row, s, t, strength, reach + sigma, sigma, unit, blocks)
         upper = np.triu(blocks[:, 3:6, 3:6])
