@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.measure.contour import Contours, facing
-from jigsync.measure.products import products
+from jigsync.measure.products import alone, products
 
 Matrix = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -65,7 +65,7 @@ class SeamBand:
 
     def quick(self, rows: slice, cols: slice) -> Matrix:
         """The cost itself. Shapes: -> (R, C)."""
-        return self._distance(rows, self._west[cols], self._square[cols])
+        return self._apart(rows, alone(self._east[rows], self._west[cols]), self._square[cols])
 
     def against(self, rows: slice, sides: Ints) -> Matrix:
         """Shapes: R sides, (M,) -> (R, M), in squared Lab units."""
@@ -77,7 +77,10 @@ class SeamBand:
         return np.asarray(np.maximum(self._square[rows, None] + self._square[sides] - 2 * cross, 0))
 
     def _distance(self, rows: slice, west: Matrix, square: Matrix) -> Matrix:
-        cross = products(self._east[rows], west) / self._east.shape[1]
+        return self._apart(rows, products(self._east[rows], west), square)
+
+    def _apart(self, rows: slice, product: Matrix, square: Matrix) -> Matrix:
+        cross = product / self._east.shape[1]
         return np.asarray(np.maximum(self._square[rows, None] + square[None] - 2 * cross, 0))
 
 
@@ -132,7 +135,7 @@ class Gradients:
     def quick(self, rows: slice, cols: slice) -> Matrix:
         """The cost in float32. Shapes: -> (R, C)."""
         left, right, constant = self._single
-        value = left[rows] @ right[cols].T
+        value = alone(left[rows], right[cols])
         value += constant[rows, None]
         value += constant[cols]
         return np.asarray(np.maximum(value, 0, out=value))
@@ -186,7 +189,7 @@ class Prediction:
     def quick(self, rows: slice, cols: slice) -> Matrix:
         """The same in L2, by products: 2 sqrt(mean square). Shapes: -> (R, C), in grey levels from 0 to 1."""
         mine, other, square_mine, square_other = self._by_sides
-        value = mine[rows] @ other[cols].T
+        value = alone(mine[rows], other[cols])
         value *= np.float32(-2)
         value += square_mine[rows, None]
         value += square_other[cols]
