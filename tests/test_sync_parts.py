@@ -20,7 +20,7 @@ from jigsync.sync.rotation import agreement, cycle_filter, synchronize_turns
 from jigsync.sync.translation import Displacements, Prior, edge_weights, fit, fit_truncated
 from jigsync.values import gauge as gauges
 from jigsync.values import vocabulary as v
-from jigsync.values import z4
+from jigsync.values import angles, z4
 from jigsync.values.errors import FormatError, OptionError
 from jigsync.values.gauge import Gauge
 from jigsync.values.layout import Grid
@@ -125,9 +125,9 @@ def test_cycle_filter_halves_what_does_not_close() -> None:
     graph = Graph(4, i, j, np.ones(6))
     turns = np.array([0, 3, 1, 1])
     relative = (turns[j] - turns[i]) % 4
-    assert np.array_equal(cycle_filter(graph, relative), np.ones(6))
+    assert np.array_equal(cycle_filter(graph, relative * angles.QUARTER), np.ones(6))
     relative[0] += 1  # the edge 0-1 is in two triangles, which halves their other four edges once
-    assert cycle_filter(graph, relative).tolist() == [0.25, 0.5, 0.5, 0.5, 0.5, 1.0]
+    assert cycle_filter(graph, relative * angles.QUARTER).tolist() == [0.25, 0.5, 0.5, 0.5, 0.5, 1.0]
 
 
 def grid_displacements(grid: Grid, seed: int) -> tuple[Graph, np.ndarray, np.ndarray]:
