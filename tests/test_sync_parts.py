@@ -18,9 +18,9 @@ from jigsync.sync.graph import Graph, given_pairs, strongest
 from jigsync.sync.loops import loop_support
 from jigsync.sync.rotation import agreement, cycle_filter, synchronize_turns
 from jigsync.sync.translation import Displacements, Prior, edge_weights, fit, fit_truncated
+from jigsync.values import angles, z4
 from jigsync.values import gauge as gauges
 from jigsync.values import vocabulary as v
-from jigsync.values import angles, z4
 from jigsync.values.errors import FormatError, OptionError
 from jigsync.values.gauge import Gauge
 from jigsync.values.layout import Grid
