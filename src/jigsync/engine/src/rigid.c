@@ -219,6 +219,8 @@ static int move_grain(State *st, int count, const Motion *m, float t) {
     return 0;
 }
 
+enum { LARGEST_REGION = 2500 }; /* cells that move at once: a proposal must not cost more the larger the puzzle is */
+
 /* A component moves so that one of its outer sides touches a likely partner. */
 static int move_component(State *st, float t) {
     static const float LEAST[8] = {-3.0f, -2.0f, -1.4f, -1.0f, -0.7f, -0.4f, -0.2f, -0.1f};
@@ -226,7 +228,8 @@ static int move_component(State *st, float t) {
     Rng *rng = &st->rng;
     int start = some_cell(st);
     if (fragment_of(st->code[start]) == p->n) return 0;
-    int most = 2 + rng_below(rng, p->slots < 40 ? p->slots : (rng_below(rng, 16) ? 40 : p->slots / 2));
+    int large = p->slots / 2 < LARGEST_REGION ? p->slots / 2 : LARGEST_REGION;
+    int most = 2 + rng_below(rng, p->slots < 40 ? p->slots : (rng_below(rng, 16) ? 40 : large));
     int count = component(st, start, LEAST[rng_below(rng, 8)], most);
     if (count < 2) return 0;
     for (int attempt = 0; attempt < 6; attempt++) {
