@@ -61,6 +61,7 @@ def test_too_many_jobs_are_429_and_a_finished_one_makes_room(puzzle: Puzzle) -> 
 def test_too_many_open_requests_are_503(puzzle: Puzzle) -> None:
     with serving(Limits(open_requests=1)) as server:
         held = uploaded(server, puzzle)
+        until(lambda: server.get("/api/about").status_code == 200)  # the upload has left
         with stuck(server, held) as job, server.send("GET", f"/api/jobs/{job}/events", stream=True):
             refused(server.get("/api/about"), 503, "1 requests are open")
         until(lambda: server.get("/api/about").status_code == 200)

@@ -21,6 +21,7 @@ from jigsync import data
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
+from jigsync.web.guard import Guard
 from jigsync.web.kept import Kept
 from jigsync.web.limits import Limits
 from jigsync.web.nursery import nursery
@@ -105,7 +106,8 @@ class Gate:
 
 @contextmanager
 def gate(server: Server) -> Iterator[Gate]:
-    """Worker processes, and the one they come from, stopped until the gate is opened."""
+    """Worker processes, and the one they come from, stopped until the gate is opened; what they do is let end first."""
+    until(lambda: not busy_pids(server))
     made = Gate([nursery_pid(), *worker_pids(server)])
     try:
         yield made
@@ -128,6 +130,14 @@ def busy_pids(server: Server) -> set[int]:
     crew = server.app.state.bench.crew
     with crew._lock:
         return {worker._pid for worker in crew._all - set(crew._idle)}
+
+
+def guard_of(server: Server) -> Guard:
+    """What counts a server's requests."""
+    layer = server.app.middleware_stack
+    while not isinstance(layer, Guard):
+        layer = layer.app
+    return layer
 
 
 def nursery_pid() -> int:
