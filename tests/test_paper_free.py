@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jigsync import data
-from jigsync.api import solve
+from jigsync.api import cut_with_truth, solve, tear_with_truth
 from jigsync.measure import registry
 from jigsync.score.poses import score_poses
 from jigsync.solvers.base import Assignment, SolveRequest, layouts_of
@@ -119,13 +119,8 @@ def test_confidences_tell_right_from_wrong() -> None:
         answer = solved(made)
         assert answer.poses is not None
         assert answer.confidences is not None
-        found = made._answer(answer.poses.angle, answer.poses.xy)
-        from jigsync.score.motion import best_motion
-
-        motion = best_motion(found)
-        assert motion is not None
         told.append(answer.confidences)
-        is_right.append(found.right(motion))
+        is_right.append(made.which(answer.poses.angle, answer.poses.xy))
     confidence, hit = np.concatenate(told), np.concatenate(is_right)
     assert confidence[hit].mean() > confidence[~hit].mean() + 0.15
 
@@ -305,9 +300,14 @@ def test_measurements_of_a_grid_are_hypotheses_too() -> None:
 
 
 def test_any_measurer_goes_with_it() -> None:
-    from jigsync.api import cut_with_truth
-
     puzzle, truth = cut_with_truth(data.picture("coffee"), (3, 4), "light", cell=64, seed=4)
     assert set(layouts_of(Paper())) == {"grid", "free"}
     found = solve(puzzle, "jigsync-paper", measurer=registry.get("boundary"), layout="free")
+    assert score_poses(found, truth, puzzle).right >= 0.9
+
+
+@pytest.mark.parametrize(("picture", "pieces", "erosion"), [("chelsea", 12, 0.0), ("rocket", 16, 0.02)])
+def test_torn_pictures(picture: str, pieces: int, erosion: float) -> None:
+    puzzle, truth = tear_with_truth(data.picture(picture), pieces, 1, size=96, erosion=erosion)
+    found = solve(puzzle, "jigsync-paper", layout="free")
     assert score_poses(found, truth, puzzle).right >= 0.9

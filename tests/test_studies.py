@@ -13,10 +13,13 @@ import pytest
 from jigsync.cli import main
 from jigsync.evaluate.progress import silent
 from jigsync.io.csv_rows import csv_bytes
-from jigsync.studies import density, gauge, orbit, phase, reproduce
+from jigsync.studies import density, gauge, gauge_poses, orbit, phase, reproduce
+from jigsync.studies.planted_poses import Damage, Exists, plant_poses
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.sampled import SampledEdges, frame_xy, solve_and_score
 from jigsync.studies.synthetic import measured, random_layout, true_relations
+from jigsync.sync.hypotheses import displacements
+from jigsync.values import angles
 from jigsync.values import vocabulary as v
 from jigsync.values.errors import OptionError
 from jigsync.values.layout import Grid
@@ -37,18 +40,56 @@ def test_every_registered_study_exists_and_no_other_name_does() -> None:
 # ------------------------------------------------------------------------------------------------ gauge
 
 
-def test_gauge_on_synthetic_and_on_given_graphs() -> None:
+def test_gauge_on_synthetic_planted_and_given_graphs() -> None:
     layout = random_layout(Grid(3, 4), np.random.default_rng(0))
     real = [("made", measured(layout, true_relations(layout)), layout.grid)]
-    result = gauge.run_cases(2, (3,), 0, silent, real)
-    assert len(result.rows) == (2 * len(gauge.GRAPHS) + 1) * len(gauge.SOLVES)
+    loose = plant_poses(Exists(11), Damage(noise=1.0, strays=0.3), np.random.default_rng(5)).hypotheses
+    torn = [gauge_poses.hypothesised_case("a measurer", "made", 11, loose)]
+    result = gauge.run_cases(1, (3,), 0, silent, real, torn)
+    cells, poses = len(gauge.SOLVES), len(gauge_poses.SOLVES)
+    assert len(result.rows) == (len(gauge.GRAPHS) + 1) * cells + (len(gauge_poses.GRAPHS) + 1) * poses
     for row in result.rows:
         if row["source"] == "real":
             continue  # consistent measurements: all four residuals are 0 up to round-off, digits say nothing
-        assert min(row["digits_turns"], row["digits_o2"], row["digits_edgewise"]) > 10
-        assert row["minimizer_off"] < 1e-9
+        assert min(row["digits_turns"], row["digits_angles"], row["digits_edgewise"]) > 10
+        assert row["digits_o2"] is None if row["solve"] == "joint" else row["digits_o2"] > 10
+        assert row["minimizer_off"] < 1e-8
         assert row["same_edges_kept"]
         assert row["residual_0"] > 1e-3
+    assert {row["solve"] for row in result.rows if row["source"] == "planted"} == set(gauge_poses.SOLVES)
+    told = {value.what: value for value in result.compared}
+    assert told["any angle: equal digits, worst case"].verdict == "agrees"
+    assert told["a measurer, joint: equal digits of the four residuals"].verdict == "agrees"
+
+
+def test_gauge_of_poses_can_fail() -> None:
+    """Weights that stay when the angles turn make the gauge visible."""
+    case = gauge_poses.planted_case("outliers", 3, np.random.default_rng(2))
+    residuals = []
+    for by in (0.0, 0.4):
+        measured_d = displacements(case.found, case.angle + by, case.graph.weight)
+        stiff = gauge.Displacements(measured_d.xy, displacements(case.found, case.angle, case.graph.weight).weight)
+        residuals.append(gauge.fit(case.graph, stiff, case.components).residual)
+    assert abs(residuals[0] - residuals[1]) > 1e-3 * residuals[0]
+
+
+def test_gauge_knows_which_turn_is_upright() -> None:
+    planted = plant_poses(Exists(12), Damage(), np.random.default_rng([0]))
+    case = gauge_poses.planted_case("contacts", 3, np.random.default_rng([0]))
+    again = plant_poses(Exists(12), gauge_poses.GRAPHS["contacts"][1], np.random.default_rng([0]))
+    np.testing.assert_array_equal(planted.angle, again.angle)
+    assert case.true_turn is not None
+    off = angles.wrap(case.angle + angles.of_turns(case.true_turn) - again.angle)
+    assert np.abs(off).max() < np.radians(10)
+
+
+def test_gauge_takes_measurers_that_give_free_hypotheses() -> None:
+    assert reproduce.takes("gauge") == {"measurer"}
+    assert (
+        reproduce.command("gauge", False, 0, {"measurer": "contours"}) == "jigsync reproduce gauge --measurer contours"
+    )
+    with pytest.raises(OptionError, match="'boundary' gives no free hypotheses"):
+        next(gauge_poses.torn_cases("boundary", 0))
 
 
 def test_gauge_study_can_fail() -> None:
@@ -69,10 +110,10 @@ def test_gauge_study_can_fail() -> None:
 
 def test_random_orthogonal_maps_cover_rotations_and_reflections() -> None:
     rng = np.random.default_rng(0)
-    maps = [gauge.random_orthogonal(rng) for _ in range(40)]
-    assert all(np.allclose(r @ r.T, np.eye(2)) for r in maps)
-    signs = {round(float(np.linalg.det(r))) for r in maps}
-    assert signs == {1, -1}
+    rotations, reflections = gauge.random_orthogonal(rng)
+    assert all(np.allclose(r @ r.T, np.eye(2)) for r in rotations + reflections)
+    assert {round(float(np.linalg.det(r))) for r in rotations} == {1}
+    assert {round(float(np.linalg.det(r))) for r in reflections} == {-1}
 
 
 # ------------------------------------------------------------------------------------------------ orbit
@@ -82,6 +123,10 @@ def test_random_orthogonal_maps_cover_rotations_and_reflections() -> None:
 def test_orbit_proposition_and_plateaus(n: int) -> None:
     for coordinates in ("corners", "centres"):
         assert np.allclose(orbit.orbits(n, coordinates).mean(axis=0), 0.5, atol=1e-12)
+        circle = orbit.circles(n, coordinates)
+        assert np.allclose(circle.mean(axis=0), 0.5, atol=1e-12)
+        # The four turns are four points of the circle.
+        assert np.allclose(circle[:: orbit.ANGLES // 4], orbit.orbits(n, coordinates), atol=1e-12)
     off = orbit.orbits(n, "origin").mean(axis=0) - 0.5
     assert np.allclose(off, -1 / (2 * n))
     for coordinates in orbit.COORDINATES:

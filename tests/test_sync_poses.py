@@ -14,6 +14,7 @@ from jigsync.sync.graph import Graph
 from jigsync.sync.hypotheses import (
     LEAST_ANGLE,
     LEAST_PLACE,
+    TOUCHING,
     best_of_pairs,
     displacements,
     doubted,
@@ -21,6 +22,7 @@ from jigsync.sync.hypotheses import (
     ordered,
     pairs_of,
     probabilities,
+    sobered,
 )
 from jigsync.sync.pose_graph import PosePrior, chi_squared, covariances, refine
 from jigsync.sync.pose_loops import GATE, believed, find_loops
@@ -102,6 +104,16 @@ def test_hypotheses_of_a_pair_exclude_each_other() -> None:
     assert best_of_pairs(pair, np.array([3.0, 0.0, 3.0, 2.0])).tolist() == [True, True, False, False]
     for part in (probabilities, best_of_pairs):
         assert len(part(np.zeros(0, np.int64), np.zeros(0))) == 0
+
+
+def test_no_more_neighbours_are_expected_than_a_plane_has_room_for() -> None:
+    pair = np.arange(300)
+    log_odds = np.random.default_rng(0).normal(1.0, 2.0, 300)
+    lower = sobered(pair, log_odds, 40)
+    assert probabilities(pair, lower).sum() == pytest.approx(TOUCHING * 40, rel=1e-6)
+    np.testing.assert_allclose(log_odds - lower, (log_odds - lower)[0])  # all alike: the order stays
+    assert np.array_equal(sobered(pair, log_odds, 200), log_odds)  # there is room
+    assert len(sobered(np.zeros(0, np.int64), np.zeros(0), 3)) == 0
 
 
 def test_ordering_says_the_same_from_the_lower_numbered() -> None:

@@ -26,6 +26,9 @@ def reproduce(
     dino: Annotated[
         Path | None, typer.Option("--dino", help="Weights of DINOv2 ViT-S/14 for content, instead of Lite0.")
     ] = None,
+    measurer: Annotated[
+        str | None, typer.Option("--measurer", help="Who measures torn pictures, for studies that tear some.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Run a study of the paper and print our values beside the paper's."""
@@ -44,11 +47,12 @@ def reproduce(
     names = list(studies.STUDIES) if name == "all" else [name]
     for one in names:
         studies.get(one)
-    given = {option: path for option, path in (("images", images), ("dino", dino)) if path is not None}
+    options = {"images": images, "dino": dino, "measurer": measurer}
+    given = {option: value for option, value in options.items() if value is not None}
     done, failed = [], []
     for one in names:
         start = time.perf_counter()
-        inputs = {key: path for key, path in given.items() if name != "all" or key in studies.takes(one)}
+        inputs = {key: value for key, value in given.items() if name != "all" or key in studies.takes(one)}
         try:
             with progress_bar() as report:
                 result = studies.run(one, full=full, workers=workers, seed=seed, progress=report, inputs=inputs)

@@ -1,8 +1,9 @@
 """Study `gauge`: no residual sees the global turn.
 
 Theorem 1: for any R in O(2), measurements R d_e with weights R W_e R^T have the minimum of the original ones, edge by
-edge, and the minimizer R x*. Checked for the four turns and for random rotations and reflections, on synthetic graphs
-and on graphs measured on real pictures, with isotropic, anisotropic and truncated least squares. The four residuals
+edge, and the minimizer R x*. Checked for the four turns and for random angles and reflections, on synthetic graphs and
+on graphs measured on real pictures, with isotropic, anisotropic and truncated least squares; and on pair hypotheses,
+planted and measured on torn pictures (`gauge_poses`), where all poses are fitted together as well. The four residuals
 then "choose" a gauge by round-off: how often they choose the right one is counted, too.
 """
 
@@ -10,23 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.evaluate.progress import Progress
 from jigsync.studies.figure import COLOURS, MARKERS, figure
+from jigsync.studies.gauge_poses import PoseCase, planted_cases, torn_cases
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.synthetic import Floats, random_layout
 from jigsync.sync.decode import DecodeOptions
-from jigsync.sync.graph import Graph
+from jigsync.sync.graph import Graph, Ints
 from jigsync.sync.pipeline import synchronize
-from jigsync.sync.translation import L_PERP, L_R, Displacements, edge_weights, fit, fit_truncated
+from jigsync.sync.translation import L_PERP, L_R, Displacements, Fit, edge_weights, fit, fit_truncated
+from jigsync.values import angles, z4
 from jigsync.values import vocabulary as v
-from jigsync.values import z4
 from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
 
@@ -35,8 +37,47 @@ GRAPHS: Final = ("direct neighbours", "all pairs", "random third", "two parts")
 SIZES: Final = (3, 5, 8)
 SEEDS: Final = 5
 FULL_SEEDS: Final = 40
-ORTHOGONAL: Final = 8
-"""Random rotations and reflections tried beside the four turns."""
+ORTHOGONAL: Final = 6
+"""Random angles tried beside the four turns, and as many reflections."""
+MIRROR: Final = np.diag([1.0, -1.0])
+
+
+class Turnable(Protocol):
+    """Measurements that may be looked at in any frame."""
+
+    @property
+    def source(self) -> str:
+        """Where they are from."""
+
+    @property
+    def graph_name(self) -> str:
+        """Which of them."""
+
+    @property
+    def n(self) -> int:
+        """What its size is called."""
+
+    @property
+    def graph(self) -> Graph:
+        """Who is measured against whom."""
+
+    @property
+    def true_turn(self) -> int | None:
+        """The turn that would set them upright."""
+
+    @property
+    def solves(self) -> tuple[str, ...]:
+        """How they may be fitted."""
+
+    @property
+    def unit(self) -> float:
+        """One cell."""
+
+    def reflects(self, solve: str) -> bool:
+        """May the frame be reflected?"""
+
+    def fitted(self, solve: str, turn: Floats) -> Fit:
+        """The fit in the frame turned by a matrix of O(2)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +91,24 @@ class Case:
     xy: Floats
     exact: NDArray[np.bool_]
     true_turn: int | None
+    solves: tuple[str, ...] = SOLVES
+    unit: float = 1.0
+
+    @cached_property
+    def components(self) -> Ints:
+        """(N,)"""
+        return self.graph.components()
+
+    def reflects(self, solve: str) -> bool:
+        """Always."""
+        return True
+
+    def fitted(self, solve: str, turn: Floats) -> Fit:
+        """The fit of R d with R W R^T."""
+        l_r = L_PERP if solve == "isotropic" else L_R
+        weight = edge_weights(self.xy, self.exact, self.graph.weight, L_PERP, l_r)
+        solver = fit_truncated if solve == "truncated" else fit
+        return solver(self.graph, Displacements(self.xy, weight).turned(turn), self.components)
 
 
 def synthetic_case(graph_name: str, n: int, rng: np.random.Generator) -> Case:
@@ -104,25 +163,25 @@ def real_measurements(seed: int) -> Iterator[tuple[str, Measurements, Grid]]:
             yield name, measurer.measure(cut(data.picture(name), n, "medium", seed=seed)), Grid(n, n)
 
 
-def random_orthogonal(rng: np.random.Generator) -> Floats:
-    """A rotation by a uniform angle, reflected half of the time."""
-    q, r = np.linalg.qr(rng.normal(size=(2, 2)))
-    return np.asarray(q * np.sign(np.diag(r)))
+def random_orthogonal(rng: np.random.Generator) -> tuple[list[Floats], list[Floats]]:
+    """ORTHOGONAL rotations by random angles, and the same after a reflection."""
+    rotations = list(angles.matrix(rng.uniform(-np.pi, np.pi, ORTHOGONAL)))
+    return rotations, [rotation @ MIRROR for rotation in rotations]
 
 
-def check(case: Case, solve: str, rng: np.random.Generator) -> dict[str, Any]:
+def check(case: Turnable, solve: str, rng: np.random.Generator) -> dict[str, Any]:
     """One row: how equal the residuals are, in all, edge by edge, and whether the minimizer turns along."""
-    l_r = L_PERP if solve == "isotropic" else L_R
-    base = Displacements(case.xy, edge_weights(case.xy, case.exact, case.graph.weight, L_PERP, l_r))
-    solver = fit_truncated if solve == "truncated" else fit
-    components = case.graph.components()
-    start = solver(case.graph, base, components)
-    maps = [z4.matrix(g).astype(np.float64) for g in range(z4.ORDER)]
-    maps += [random_orthogonal(rng) for _ in range(ORTHOGONAL)]
-    fits = [solver(case.graph, base.turned(r), components) for r in maps]
+    rotations, reflections = random_orthogonal(rng)
+    maps = [z4.matrix(g).astype(np.float64) for g in range(z4.ORDER)] + rotations
+    turnable = len(maps)
+    maps += reflections if case.reflects(solve) else []
+    start = case.fitted(solve, np.eye(2))
+    fits = [case.fitted(solve, r) for r in maps]
     residuals = np.array([found.residual for found in fits])
     scale = max(start.residual, np.finfo(float).tiny)
-    per_edge = max(float(np.max(np.abs(found.residuals - start.residuals))) for found in fits)
+    # A truncated edge's residual may be far above the sum of those that are kept.
+    own = np.maximum(start.residuals, scale)
+    per_edge = max(float(np.max(np.abs(found.residuals - start.residuals) / own)) for found in fits)
     along = max(float(np.max(np.abs(found.xy - start.xy @ r.T))) for found, r in zip(fits, maps, strict=True))
     return {
         "source": case.source,
@@ -133,9 +192,10 @@ def check(case: Case, solve: str, rng: np.random.Generator) -> dict[str, Any]:
         "solve": solve,
         **{f"residual_{g}": float(residuals[g]) for g in range(z4.ORDER)},
         "digits_turns": _digits(float(np.ptp(residuals[: z4.ORDER])) / scale),
-        "digits_o2": _digits(float(np.ptp(residuals)) / scale),
-        "digits_edgewise": _digits(per_edge / scale),
-        "minimizer_off": along,
+        "digits_angles": _digits(float(np.ptp(residuals[:turnable])) / scale),
+        "digits_o2": _digits(float(np.ptp(residuals)) / scale) if case.reflects(solve) else None,
+        "digits_edgewise": _digits(per_edge),
+        "minimizer_off": along / case.unit,
         "same_edges_kept": all(np.array_equal(found.kept, start.kept) for found in fits),
         "argmin": int(np.argmin(residuals[: z4.ORDER])),
         "true_turn": case.true_turn,
@@ -147,9 +207,14 @@ def _digits(relative_difference: float) -> float:
     return 16.0 if relative_difference <= 1e-16 else float(-np.log10(relative_difference))
 
 
-def run(full: bool, workers: int, seed: int, progress: Progress) -> StudyResult:
-    """Synthetic graphs, and graphs of the bundled pictures. Quick enough for one process."""
-    return run_cases(FULL_SEEDS if full else SEEDS, SIZES, seed, progress, real_measurements(seed))
+def run(full: bool, workers: int, seed: int, progress: Progress, measurer: str | None = None) -> StudyResult:
+    """Synthetic graphs, graphs of the bundled pictures, planted poses, hypotheses about the bundled pictures torn.
+
+    Quick enough for one process. `measurer` names who measures what is torn.
+    """
+    seeds = FULL_SEEDS if full else SEEDS
+    torn = list(torn_cases(measurer, seed))  # first: a measurer that does not fit is told at once
+    return run_cases(seeds, SIZES, seed, progress, real_measurements(seed), torn)
 
 
 def run_cases(
@@ -158,8 +223,9 @@ def run_cases(
     seed: int,
     progress: Progress,
     real: Iterable[tuple[str, Measurements, Grid]],
+    torn: Iterable[PoseCase] = (),
 ) -> StudyResult:
-    """The study on chosen sizes and with any real measurements: (name, measurements, grid)."""
+    """The study on chosen sizes, with any real measurements: (name, measurements, grid), and any pose graphs."""
     rows = []
     total = len(GRAPHS) * len(sizes)
     for k, (name, n) in enumerate((name, n) for name in GRAPHS for n in sizes):
@@ -169,10 +235,15 @@ def run_cases(
             case = synthetic_case(name, n, rng)
             rows += [check(case, solve, rng) for solve in SOLVES]
     progress("gauge, synthetic graphs", total, total)
-    for k, (name, measurements, grid) in enumerate(real):
-        progress("gauge, real graphs", k, k + 1)
-        case = real_case(name, measurements, grid)
-        rows += [check(case, solve, np.random.default_rng([seed, k])) for solve in SOLVES]
+    cases: list[tuple[str, Iterable[Turnable]]] = [
+        ("real graphs", (real_case(name, measurements, grid) for name, measurements, grid in real)),
+        ("planted poses", planted_cases(sizes, seeds, seed)),
+        ("torn pictures", torn),
+    ]
+    for what, every in cases:
+        for k, turnable in enumerate(every):
+            progress(f"gauge, {what}", k, k + 1)
+            rows += [check(turnable, solve, np.random.default_rng([seed, k])) for solve in turnable.solves]
     return StudyResult(
         name="gauge",
         title="four gauges, one residual",
@@ -185,7 +256,13 @@ def run_cases(
 
 
 def _worst(rows: list[dict[str, Any]], column: str, **where: str) -> float:
-    return float(min(row[column] for row in rows if all(row[key] == value for key, value in where.items())))
+    chosen = (row for row in rows if all(row[key] == value for key, value in where.items()))
+    return float(min(row[column] for row in chosen if row[column] is not None))
+
+
+def _groups(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Every source with every solve it was fitted by."""
+    return list(dict.fromkeys((row["source"], row["solve"]) for row in rows))
 
 
 def _named(rows: list[dict[str, Any]]) -> tuple[int, int]:
@@ -196,14 +273,17 @@ def _named(rows: list[dict[str, Any]]) -> tuple[int, int]:
 
 def _compare(rows: list[dict[str, Any]]) -> list[Compared]:
     compared = []
-    for source in dict.fromkeys(row["source"] for row in rows):
-        for solve in SOLVES:
-            digits = _worst(rows, "digits_turns", source=source, solve=solve)
-            said = "agrees" if digits >= 10 else "fails"
-            compared.append(
-                Compared(f"{source}, {solve}: equal digits of the four residuals", round(digits, 1), "10-12", said)
-            )
-    for what, column in (("any R in O(2)", "digits_o2"), ("edge by edge", "digits_edgewise")):
+    for source, solve in _groups(rows):
+        digits = _worst(rows, "digits_turns", source=source, solve=solve)
+        said = "agrees" if digits >= 10 else "fails"
+        compared.append(
+            Compared(f"{source}, {solve}: equal digits of the four residuals", round(digits, 1), "10-12", said)
+        )
+    for what, column in (
+        ("any angle", "digits_angles"),
+        ("any R in O(2)", "digits_o2"),
+        ("edge by edge", "digits_edgewise"),
+    ):
         digits = _worst(rows, column)
         compared.append(
             Compared(
@@ -220,37 +300,43 @@ def _compare(rows: list[dict[str, Any]]) -> list[Compared]:
 
 
 def _verdict(rows: list[dict[str, Any]]) -> str:
-    digits = min(_worst(rows, column) for column in ("digits_turns", "digits_o2", "digits_edgewise"))
+    digits = min(_worst(rows, column) for column in ("digits_angles", "digits_o2", "digits_edgewise"))
     kept = all(row["same_edges_kept"] for row in rows)
     off = max(row["minimizer_off"] for row in rows)
     right, known = _named(rows)
     truncation = "drops the same edges in every gauge" if kept else "dropped different edges in some gauge"
     return (
         f"In all {len(rows)} cases the residuals agree to at least {digits:.1f} digits, for the four turns and for"
-        f" random rotations and reflections, in all and edge by edge; the minimizer turns along to within {off:.1e}"
+        f" random angles and reflections, in all and edge by edge; the minimizer turns along to within {off:.1e}"
         f" cells; truncation {truncation}. Choosing by residual names the true gauge in {right} of {known} cases:"
         " round-off decides."
     )
 
 
 def _plot(rows: list[dict[str, Any]], path: Path) -> None:
-    with figure(path, 1, 2, (9.5, 3.9), width_ratios=(2, 1)) as (_, (left, right)):
-        groups = [(source, solve) for source in dict.fromkeys(row["source"] for row in rows) for solve in SOLVES]
-        columns = {"digits_turns": "four turns", "digits_o2": "any R in O(2)", "digits_edgewise": "edge by edge"}
+    with figure(path, 1, 2, (13.5, 3.9), width_ratios=(4, 1)) as (_, (left, right)):
+        groups = _groups(rows)
+        columns = {
+            "digits_turns": "four turns",
+            "digits_angles": "any angle",
+            "digits_o2": "any R in O(2)",
+            "digits_edgewise": "edge by edge",
+        }
         spread = np.random.default_rng(0)
         for k, (column, name) in enumerate(columns.items()):
             x, y = [], []
             for at, (source, solve) in enumerate(groups):
-                values = [row[column] for row in rows if (row["source"], row["solve"]) == (source, solve)]
-                x += list(at + 0.25 * (k - 1) + spread.uniform(-0.08, 0.08, len(values)))
+                own = [row[column] for row in rows if (row["source"], row["solve"]) == (source, solve)]
+                values = [value for value in own if value is not None]
+                x += list(at + 0.22 * (k - 1.5) + spread.uniform(-0.08, 0.08, len(values)))
                 y += values
             left.plot(
                 x, y, color=COLOURS[k], marker=MARKERS[k], linestyle="none", markersize=3.5, alpha=0.6, label=name
             )
         left.axhline(12, color="#555555", linestyle=":", lw=1.2)
         left.set(title="Equal digits of the residuals", ylim=(8, 16.5), ylabel="digits", xticks=range(len(groups)))
-        left.set_xticklabels([f"{source}\n{solve}" for source, solve in groups], fontsize=8)
-        left.legend(loc="lower left", ncols=3)
+        left.set_xticklabels([f"{source}\n{solve}" for source, solve in groups], fontsize=7)
+        left.legend(loc="lower left", ncols=4)
         known = [row for row in rows if row["true_turn"] is not None]
         offset = [(row["argmin"] - row["true_turn"]) % z4.ORDER for row in known]
         right.bar(

@@ -4,6 +4,8 @@ Proposition 1: (1/4) sum_g turn_g(cell) = (1/2, 1/2) in coordinates that put the
 
     corners   r / (n - 1)        centres   (r + 1/2) / n        origin   r / n, which does not, and where it fails
 
+At any angle the orbit is a circle about the grid's centre, and its mean the same point.
+
 Corollary 2: a head that cannot tell the gauge does best with the centre for every fragment; its squared error,
 summed over both axes, is then the variance of a cell's coordinates,
 
@@ -24,12 +26,14 @@ from numpy.typing import NDArray
 from jigsync.evaluate.progress import Progress
 from jigsync.studies.figure import figure, line_style
 from jigsync.studies.result import Compared, StudyResult
-from jigsync.values import z4
+from jigsync.values import angles, z4
 
 SIZES: Final = (2, 3, 4, 5, 6, 8, 10)
 COORDINATES: Final = ("corners", "centres", "origin")
 SAMPLES: Final = 200_000
 FULL_SAMPLES: Final = 4_000_000
+ANGLES: Final = 360
+"""Of a circle."""
 PAPER_PLATEAU: Final = 1 / 3
 PAPER_OBSERVED: Final = 0.3335
 
@@ -47,6 +51,14 @@ def orbits(n: int, coordinates: str) -> NDArray[np.float64]:
     cells = np.stack(np.divmod(np.arange(n * n), n), axis=-1)
     turned = [z4.turn_cells(cells, (n, n), g) for g in range(z4.ORDER)]
     return np.stack([normalized(cell, (n, n), coordinates) for cell in turned])
+
+
+def circles(n: int, coordinates: str) -> NDArray[np.float64]:
+    """(ANGLES, n * n, 2): every cell's normalized position after a turn of the grid about its centre by any angle."""
+    xy = orbits(n, coordinates)[0][:, ::-1]
+    middle = normalized(np.full(2, (n - 1) / 2), (n, n), coordinates)
+    phi = np.arange(ANGLES)[:, None] * angles.FULL / ANGLES
+    return np.asarray(middle + angles.act(phi, xy - middle)[..., ::-1])
 
 
 def plateau(n: int, coordinates: str) -> float:
@@ -93,6 +105,7 @@ def run(full: bool, workers: int, seed: int, progress: Progress) -> StudyResult:
                     "n": n,
                     "coordinates": coordinates,
                     "centroid_off_half": float(np.max(np.abs(centroid - 0.5))),
+                    "circle_off_half": float(np.max(np.abs(circles(n, coordinates).mean(axis=0) - 0.5))),
                     "plateau_formula": plateau(n, coordinates),
                     "plateau_exact": float(np.mean(np.sum((orbits(n, coordinates) - 0.5) ** 2, axis=-1))),
                     "plateau_simulated": simulated,
@@ -120,11 +133,13 @@ def _at(rows: list[dict[str, Any]], coordinates: str, n: int | None = None) -> l
 
 def _compare(rows: list[dict[str, Any]], variance: float) -> list[Compared]:
     worst = {c: max(row["centroid_off_half"] for row in _at(rows, c)) for c in COORDINATES}
+    circle = max(row["circle_off_half"] for c in ("corners", "centres") for row in _at(rows, c))
     three, five, ten = (_at(rows, "corners", n)[0] for n in (3, 5, 10))
     return [
         Compared("centroid off (1/2, 1/2), r/(n-1), worst cell", worst["corners"], 0.0, _holds(worst["corners"])),
         Compared("centroid off (1/2, 1/2), (r+1/2)/n, worst cell", worst["centres"], 0.0, _holds(worst["centres"])),
         Compared("centroid off (1/2, 1/2), r/n, worst cell", worst["origin"], 0.0, "fails: off by 1/(2n) (erratum 3)"),
+        Compared("centroid of a circle off (1/2, 1/2), any angle, worst cell", circle, "the centre", _holds(circle)),
         Compared("plateau at n = 3, simulated", three["plateau_simulated"], PAPER_OBSERVED, _close(three, 3)),
         Compared("plateau at n = 3, formula", three["plateau_formula"], PAPER_PLATEAU, "agrees"),
         Compared("plateau at n = 5, simulated", five["plateau_simulated"], PAPER_PLATEAU, "1/4, not 1/3: depends on n"),
@@ -146,7 +161,7 @@ def _verdict(rows: list[dict[str, Any]], variance: float) -> str:
     agree = all(_close(row, 4) == "agrees" for c in ("corners", "centres") for row in _at(rows, c))
     return (
         "Proposition 1 holds for every cell of every grid where the grid's centre is (1/2, 1/2), and fails in r/n by"
-        f" 1/(2n). The closed forms {'match' if agree else 'do not match'} the simulated collapse: a head that knows"
+        f" 1/(2n); at any angle the orbit is a circle about the same point. The closed forms {'match' if agree else 'do not match'} the simulated collapse: a head that knows"
         " the cell but not the gauge ends at the centre for every fragment. The paper's 1/3 is right for 3 x 3 with"
         f" coordinates r/(n-1) only; its derivation is not, since the variance of U[0, 1] is {variance:.4f}. In general"
         " the plateau is (n+1)/(6(n-1)): 1/4 at n = 5 and 1/6 for large n, or (n^2-1)/(6n^2) with (r+1/2)/n."

@@ -101,21 +101,23 @@ class PlantedPoses:
         """What a measurer would have handed over."""
         return Measurements(self.ids, Hypothesised(self.hypotheses, float(np.median(self.size))))
 
-    def right(self, angle: Floats, xy: Floats, members: Ints | None = None) -> float:
-        """Share of the members (all) that are right after the best motion. Shapes: angle (N,), xy (N, 2)."""
-        answer = self._answer(angle, xy).keep(self._mask(members))
+    def which(self, angle: Floats, xy: Floats, members: Ints | None = None) -> NDArray[np.bool_]:
+        """(M,) which of the members (all) are right after the best motion. Shapes: angle (N,), xy (N, 2)."""
+        answer = self._answer(angle, xy, members)
         motion = best_motion(answer)
-        return 1.0 if motion is None else float(answer.right(motion).mean())
+        return np.zeros(0, dtype=bool) if motion is None else answer.right(motion)
+
+    def right(self, angle: Floats, xy: Floats, members: Ints | None = None) -> float:
+        """Share of the members (all) that are right after the best motion."""
+        return float(self.which(angle, xy, members).mean())
 
     def stands(self, angle: Floats, xy: Floats, members: Ints | None = None) -> float:
         """Share of the members (all) that are right in the truth's own frame."""
-        return float(self._answer(angle, xy).keep(self._mask(members)).right(Motion(0.0, (0.0, 0.0))).mean())
+        return float(self._answer(angle, xy, members).right(Motion(0.0, (0.0, 0.0))).mean())
 
-    def _answer(self, angle: Floats, xy: Floats) -> Pairs:
-        return Pairs(angles.wrap(self.angle - angle), xy, self.xy, SHARE * self.size)
-
-    def _mask(self, members: Ints | None) -> NDArray[np.bool_]:
-        return np.ones(self.n, dtype=bool) if members is None else np.isin(np.arange(self.n), members)
+    def _answer(self, angle: Floats, xy: Floats, members: Ints | None) -> Pairs:
+        every = Pairs(angles.wrap(self.angle - angle), xy, self.xy, SHARE * self.size)
+        return every if members is None else every.keep(np.isin(np.arange(self.n), members))
 
 
 def plant_poses(exists: Exists, damage: Damage, rng: np.random.Generator) -> PlantedPoses:

@@ -17,7 +17,7 @@ from jigsync.studies.result import Study, StudyResult
 from jigsync.values.errors import MissingExtraError, OptionError
 
 STUDIES: Final[dict[str, str]] = {
-    "gauge": "no residual sees the global turn: four residuals equal to 12 digits",
+    "gauge": "no residual sees the global turn, of cells or of free poses: residuals equal to 12 digits",
     "orbit": "a cell's four turned positions average to the centre; the plateau of a collapsed head",
     "density": "all pairs against direct neighbours, over the accuracy of far pairs",
     "phase": "accuracy over graph density, grid size and edge accuracy",
@@ -40,8 +40,12 @@ STUDIES: Final[dict[str, str]] = {
 }
 """name -> one line; a study is the function `run` of the module jigsync.studies.<name>."""
 
-INPUTS: Final = ("images", "dino")
-"""Files that some studies take beside the common arguments: a folder of pictures, weights of DINOv2 ViT-S/14."""
+INPUTS: Final = ("images", "dino", "measurer")
+"""What some studies take beside the common arguments: a folder of pictures, weights of DINOv2 ViT-S/14, the name of a
+measurer."""
+
+Inputs = Mapping[str, Path | str]
+"""Of INPUTS: files and names."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def get(name: str) -> Study:
 
 
 def takes(name: str) -> frozenset[str]:
-    """Which inputs beyond the common ones a study takes: "images", "dino"."""
+    """Which of INPUTS a study takes."""
     return frozenset(inspect.signature(get(name)).parameters) & frozenset(INPUTS)
 
 
@@ -76,7 +80,7 @@ def run(
     workers: int = 1,
     seed: int = 0,
     progress: Progress = silent,
-    inputs: Mapping[str, Path] = MappingProxyType({}),
+    inputs: Inputs = MappingProxyType({}),
 ) -> StudyResult:
     """Runs one study; OptionError when it does not take one of the inputs."""
     for option in inputs:
@@ -104,7 +108,8 @@ def write(result: StudyResult, folder: Path, command: str = "") -> Written:
     return Written(paths["csv"], paths["json"], paths["png"], paths["svg"])
 
 
-def command(name: str, full: bool, seed: int, inputs: Mapping[str, Path]) -> str:
+def command(name: str, full: bool, seed: int, inputs: Inputs) -> str:
     """The command that repeats a study; folders are named by what they hold, not by where they lie here."""
     words = ["jigsync reproduce", name, *(["--full"] if full else []), *([f"--seed {seed}"] if seed else [])]
-    return " ".join([*words, *(f"--{option} {option.upper()}" for option in inputs)])
+    named = (f"--{key} {value if isinstance(value, str) else key.upper()}" for key, value in inputs.items())
+    return " ".join([*words, *named])
