@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,44 +40,6 @@ FULL_SEEDS: Final = 40
 ORTHOGONAL: Final = 6
 """Random angles tried beside the four turns, and as many reflections."""
 MIRROR: Final = np.diag([1.0, -1.0])
-
-
-class Turnable(Protocol):
-    """Measurements that may be looked at in any frame."""
-
-    @property
-    def source(self) -> str:
-        """Where they are from."""
-
-    @property
-    def graph_name(self) -> str:
-        """Which of them."""
-
-    @property
-    def n(self) -> int:
-        """What its size is called."""
-
-    @property
-    def graph(self) -> Graph:
-        """Who is measured against whom."""
-
-    @property
-    def true_turn(self) -> int | None:
-        """The turn that would set them upright."""
-
-    @property
-    def solves(self) -> tuple[str, ...]:
-        """How they may be fitted."""
-
-    @property
-    def unit(self) -> float:
-        """One cell."""
-
-    def reflects(self, solve: str) -> bool:
-        """May the frame be reflected?"""
-
-    def fitted(self, solve: str, turn: Floats) -> Fit:
-        """The fit in the frame turned by a matrix of O(2)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +131,7 @@ def random_orthogonal(rng: np.random.Generator) -> tuple[list[Floats], list[Floa
     return rotations, [rotation @ MIRROR for rotation in rotations]
 
 
-def check(case: Turnable, solve: str, rng: np.random.Generator) -> dict[str, Any]:
+def check(case: Case | PoseCase, solve: str, rng: np.random.Generator) -> dict[str, Any]:
     """One row: how equal the residuals are, in all, edge by edge, and whether the minimizer turns along."""
     rotations, reflections = random_orthogonal(rng)
     maps = [z4.matrix(g).astype(np.float64) for g in range(z4.ORDER)] + rotations
@@ -235,15 +197,15 @@ def run_cases(
             case = synthetic_case(name, n, rng)
             rows += [check(case, solve, rng) for solve in SOLVES]
     progress("gauge, synthetic graphs", total, total)
-    cases: list[tuple[str, Iterable[Turnable]]] = [
+    cases: list[tuple[str, Iterable[Case | PoseCase]]] = [
         ("real graphs", (real_case(name, measurements, grid) for name, measurements, grid in real)),
         ("planted poses", planted_cases(sizes, seeds, seed)),
         ("torn pictures", torn),
     ]
     for what, every in cases:
-        for k, turnable in enumerate(every):
+        for k, one in enumerate(every):
             progress(f"gauge, {what}", k, k + 1)
-            rows += [check(turnable, solve, np.random.default_rng([seed, k])) for solve in turnable.solves]
+            rows += [check(one, solve, np.random.default_rng([seed, k])) for solve in one.solves]
     return StudyResult(
         name="gauge",
         title="four gauges, one residual",

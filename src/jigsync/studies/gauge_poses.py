@@ -42,7 +42,7 @@ PIECES: Final = 12
 
 @dataclass(frozen=True, eq=False)
 class PoseCase:
-    """Ordered hypotheses, synchronized angles in some frame, and the turn that would set them upright if it is known."""
+    """Ordered hypotheses, synchronized angles in some frame, and the turn that would set them upright if known."""
 
     source: str
     graph_name: str

@@ -161,7 +161,8 @@ def _verdict(rows: list[dict[str, Any]], variance: float) -> str:
     agree = all(_close(row, 4) == "agrees" for c in ("corners", "centres") for row in _at(rows, c))
     return (
         "Proposition 1 holds for every cell of every grid where the grid's centre is (1/2, 1/2), and fails in r/n by"
-        f" 1/(2n); at any angle the orbit is a circle about the same point. The closed forms {'match' if agree else 'do not match'} the simulated collapse: a head that knows"
+        " 1/(2n); at any angle the orbit is a circle about that point. The closed forms"
+        f" {'match' if agree else 'do not match'} the simulated collapse: a head that knows"
         " the cell but not the gauge ends at the centre for every fragment. The paper's 1/3 is right for 3 x 3 with"
         f" coordinates r/(n-1) only; its derivation is not, since the variance of U[0, 1] is {variance:.4f}. In general"
         " the plateau is (n+1)/(6(n-1)): 1/4 at n = 5 and 1/6 for large n, or (n^2-1)/(6n^2) with (r+1/2)/n."
