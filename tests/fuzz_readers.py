@@ -158,7 +158,7 @@ def _sent(folder: Path, data: bytes, name: str = "x.zip") -> None:
     limits = Limits(pixels=4_000_000, upload_bytes=20_000_000)
     room = folder / "room"
     room.mkdir()
-    receive(entries_of([(name, data)], limits), "auto", limits, room)
+    receive(entries_of([(name, io.BytesIO(data))], limits), "auto", limits, room)
     if list(room.iterdir()):
         raise AssertionError("the private folder is not empty")
 
@@ -171,15 +171,19 @@ def _zipped(folder: Path) -> None:
 def _kept(folder: Path) -> None:
     """What `serve --keep` finds when it starts; what is damaged is left out, and it says so."""
     from jigsync.web.kept import Kept
+    from jigsync.web.pixels import PuzzleFile
+    from jigsync.web.tasks import Bench, restore_puzzle
 
     for path in (folder / "kept" / "jobs").glob("*.json"):
         _reseal(path)
     room = folder / "room"
     room.mkdir()
     kept = Kept(folder / "kept")
+    bench = Bench(Limits(pixels=4_000_000, upload_bytes=20_000_000), lambda step: None, lambda: False)
     try:
-        for held in kept.puzzles(Limits(pixels=4_000_000, upload_bytes=20_000_000), room):
-            held.shown(held.puzzle.ids[0])
+        for path in kept.puzzles():
+            with suppress(JigsyncError, Refusal):
+                PuzzleFile.of_json(restore_puzzle(bench, str(path), str(room))["puzzle"]).open()
         for job in kept.jobs():
             job.model_dump_json()
     finally:

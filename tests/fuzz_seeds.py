@@ -216,12 +216,18 @@ def project() -> Case:
 def kept() -> Case:
     """What `serve --keep` keeps: a puzzle and a finished job."""
     from jigsync.web.kept import Kept
+    from jigsync.web.limits import Limits
     from jigsync.web.models import KeptJob, SolveOptions
-    from jigsync.web.store import HeldPuzzle
+    from jigsync.web.tasks import KEPT_ZIP, Bench, receive_upload
 
     def make(root: Path) -> None:
         folder = Kept(root / "kept")
-        folder.put_puzzle(HeldPuzzle(sample.puzzle(), ("a note",), id="p1"))
+        with tempfile.TemporaryDirectory() as made:
+            sent = zipped(puzzle_folder())
+            (Path(made) / "sent").write_bytes(sent)
+            bench = Bench(Limits(), lambda step: None, lambda: False)
+            receive_upload(bench, f"{made}/sent", [("x.zip", 0, len(sent))], "auto", "x", made, keep=True)
+            folder.put_puzzle("p1", Path(made) / KEPT_ZIP)
         told = {"id": "j1", "puzzle": "p1", "state": "done", "stage": "done", "fraction": 1.0}
         folder.put_job(KeptJob.model_validate({**told, "options": SolveOptions(), "number": 1}))
         folder.close()

@@ -171,6 +171,7 @@ def _settle() -> None:
     logging.lastResort = to_stderr()
     logging.lastResort.setLevel(logging.WARNING)
     logging.captureWarnings(True)
+    logging.getLogger("py.warnings").addHandler(to_stderr())
     threading.excepthook = lambda told: None if told.exc_value is None else _tell(told.exc_value)
     sys.unraisablehook = lambda told: None if told.exc_value is None else _tell(told.exc_value)
 
