@@ -130,9 +130,13 @@ def test_sparse_and_hopeless_scores() -> None:
     listed = Planted(puzzle.ids, sparse(puzzle.scores, -4.0), puzzle.grid, puzzle.slots, puzzle.turns)
     assert puzzle.solved_by(EXACT.solve(listed.request(layout=puzzle.grid)), turned=True)
     never = np.array(puzzle.scores.to_dense())
-    never[never < 0] = -np.inf
+    never[never < 0] = -1e5
     impossible = Planted(puzzle.ids, SideScores(6, dense=never), puzzle.grid, puzzle.slots, puzzle.turns)
     assert puzzle.solved_by(EXACT.solve(impossible.request(layout=puzzle.grid)), turned=True)
+    never[never < 0] = -np.inf
+    endless = Planted(puzzle.ids, SideScores(6, dense=never), puzzle.grid, puzzle.slots, puzzle.turns)
+    with pytest.raises(OptionError, match="must be finite numbers"):
+        EXACT.solve(endless.request(layout=puzzle.grid))
 
 
 @pytest.mark.parametrize("limit", ["time", "cancel", "raise"])

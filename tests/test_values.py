@@ -24,7 +24,7 @@ from jigsync.values.truth import Truth
 
 TURNS = range(4)
 XY = st.tuples(st.integers(-50, 50), st.integers(-50, 50))
-POSES = st.builds(Pose, st.integers(-9, 9), XY)
+POSES = st.builds(Pose.of_turns, st.integers(-8, 8), XY.map(lambda xy: (float(xy[0]), float(xy[1]))))
 
 
 def pixels(height: int = 2, width: int = 3, fill: int = 1) -> np.ndarray:
@@ -195,8 +195,8 @@ def test_a_puzzle_holds_neither_grid_nor_truth() -> None:
 
 
 def test_placed_refuses() -> None:
-    with pytest.raises(FormatError, match="both or neither"):
-        Placed.at(1, None, 0)
+    with pytest.raises(FormatError, match="an unplaced fragment has neither"):
+        Placed(None, (1, 0))
     for turns in (4, -1):
         with pytest.raises(OptionError, match="0, 1, 2 or 3"):
             Placed.at(0, 0, turns)
@@ -206,8 +206,8 @@ def test_placed_refuses() -> None:
 
 
 def test_placed_pose() -> None:
-    assert Placed.at(1, 2, 3).canvas_from_frag == Pose.of_turns(3, (2.0, 1.0))
-    assert Placed.nowhere().canvas_from_frag is None
+    assert Placed.at(1, 2, 3).pose == Pose.of_turns(3, (2.0, 1.0))
+    assert Placed.nowhere().pose is None
     assert Placed.nowhere().cell is None
 
 
@@ -222,7 +222,7 @@ def test_two_fragments_never_share_a_cell_or_leave_the_grid(kind: object) -> Non
 
 def test_truth_places_everything() -> None:
     assert sample.truth().grid == Grid(2, 3)
-    with pytest.raises(FormatError, match="no cell for fragment 'f03'"):
+    with pytest.raises(FormatError, match="no pose for fragment 'f03'"):
         Truth(Grid(2, 3), {"f07": Placed.at(1, 2, 0), "f03": Placed.nowhere()})
 
 
@@ -231,7 +231,8 @@ def test_solution_is_falsy_when_it_failed() -> None:
     assert not failed
     assert (failed.status, failed.reason, failed.grid) == ("failed", "No two fragments touch.", None)
     assert set(failed.placement) == set(sample.PLACEMENT)
-    assert failed.turned(1) is failed
+    assert failed.turned(1).placement == failed.placement
+    assert not failed.turned(1)
     assert Solution("partial", "One is left over.", Grid(1, 2), {"f07": Placed.at(0, 1, 1), "f03": Placed.nowhere()})
 
 
@@ -247,7 +248,7 @@ def test_solution_refuses() -> None:
 @pytest.mark.parametrize("g", TURNS)
 def test_turned_solution_is_the_turned_picture(g: int) -> None:
     gauge = Gauge.of_turns(3, (0.4, 0.3, 0.2, 0.1))
-    solution = Solution("ok", "", Grid(2, 3), sample.PLACEMENT, gauge, "tree", 1.5, -2.0, sample.puzzle())
+    solution = Solution("ok", "", Grid(2, 3), sample.PLACEMENT, gauge, "tree", 1.5, -2.0, puzzle=sample.puzzle())
     turned = solution.turned(g)
     assert turned.grid == (Grid(3, 2) if g % 2 else Grid(2, 3))
     np.testing.assert_array_equal(sample.paste(dict(turned.placement), turned.grid), np.rot90(sample.picture(), g))
