@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -90,11 +91,12 @@ class PoseResult:
 
     Attributes:
         angle, xy: (N,), (N, 2) canvas_from_frag; a component without a prior is centred on 0.
-        covariance: (N, 3, 3) of (x, y, angle) towards the component, or towards the priors.
         components: (N,) 0 the largest: fragments that believed and agreeing hypotheses hold together.
         found: the hypotheses, each said from its lower-numbered fragment.
         chi2: (H,) how badly the poses fit each of them.
         agrees: (H,) at most one of each pair.
+        holds: (H,) belief in what agrees and joins fragments, 0 for all else.
+        prior: what was given.
         confidences: (N,) share of a fragment's hypotheses, by probability, that agree.
         scale: how many times larger errors seem to be than the information says, at least 1.
         energy: sum min(0, chi2 / 2 - log-odds) over what agrees; lower is better.
@@ -102,14 +104,20 @@ class PoseResult:
 
     angle: Floats
     xy: Floats
-    covariance: Floats
     components: Ints
     found: PairHypotheses
     chi2: Floats
     agrees: NDArray[np.bool_]
+    holds: Floats
+    prior: PosePrior | None
     confidences: Floats
     scale: float
     energy: float
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """(N, 3, 3) of (x, y, angle) towards the component, or towards the priors."""
+        return self.scale**2 * covariances(self.found, self.holds, self.angle, self.xy, self.prior)
 
 
 def synchronize_poses(
@@ -209,16 +217,15 @@ class _Job:
         size = np.bincount(components)
         middle = np.stack([np.bincount(components, xy[:, axis]) / size for axis in (0, 1)], axis=1)
         middle[np.unique(components[told])] = 0.0
-        xy = xy - middle[components]
-        covariance = scale**2 * covariances(found, holds, angle, xy, self.prior)
         return PoseResult(
             angle=angle,
-            xy=xy,
-            covariance=covariance,
+            xy=xy - middle[components],
             components=components,
             found=found,
             chi2=chi2,
             agrees=agrees,
+            holds=holds,
+            prior=self.prior,
             confidences=graph_of(found, self.p).share(agrees),
             scale=scale,
             energy=float(np.minimum(-odds[agrees], 0.0).sum()),
