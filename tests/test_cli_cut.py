@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jigsync import data
 from jigsync.cli import main
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import SEVERITIES, CutOptions, Damage
@@ -135,3 +136,42 @@ def test_procedural_pictures_become_a_corpus(capsys: pytest.CaptureFixture[str])
     code, out, _ = run(capsys, "sweep", "noise", "--out=corpus", "--severities=all", "--cell=8", "--json")
     assert code == 0
     assert json.loads(out)["puzzles"] == 4 * len(SEVERITIES)
+
+
+STUCK = """
+import sys, time
+from jigsync.io import cut_folder
+usual = cut_folder.save_puzzle
+def slow(*args):
+    usual(*args)
+    print("half way", flush=True)
+    time.sleep(60)
+cut_folder.save_puzzle = slow
+from jigsync.cli import main
+sys.exit(main())
+"""
+
+
+def stuck_half_way(*args: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", STUCK, *args]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "half way\n"
+    return process
+
+
+def test_a_cut_that_is_told_to_end_takes_back_what_it_did(tmp_path: Path) -> None:
+    with stuck_half_way("cut", str(data.picture("coffee")), "--grid=2", "--cell=16", f"--out={tmp_path}/a/out") as process:
+        process.terminate()
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (143, "jigsync: Stopped by SIGTERM.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_cut_left_is_cleared_away_by_the_next(tmp_path: Path) -> None:
+    args = ("cut", str(data.picture("coffee")), "--grid=2", "--cell=16", f"--out={tmp_path}/out")
+    with stuck_half_way(*args) as process:
+        process.kill()
+    assert [path.name.startswith(".jigsync-") for path in tmp_path.iterdir()] == [True]
+    assert main([*args]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -58,6 +58,14 @@ BAD = [
         "cut good.png --out=text.png/below",
         "The path 'text.png/below' cannot be used as the output folder: Not a directory.",
     ),
+    ("cut good.png --out=nowhere", "The output 'nowhere' must be a folder. Got a link that leads nowhere."),
+    # pipes and links
+    ("cut pipe --out=out", "The path 'pipe' cannot be read: it must be a plain file."),
+    ("solve pipe", "The path 'pipe' cannot be read: it must be a plain file."),
+    ("solve pictures --weights=pipe --out=out", "The path 'pipe' cannot be read: it must be a plain file."),
+    ("score pipe pipe", "The path 'pipe' cannot be read: it must be a plain file."),
+    ("solve linked", "The file 'b.png' of 'linked' must lie inside the folder. It leads outside."),
+    ("sweep linked --out=out", "The file 'b.png' of 'linked' must lie inside the folder. It leads outside."),
     # sweep
     ("sweep none --out=out", "The path 'none' cannot be read as a folder of pictures: No such file or directory."),
     ("sweep nothing --out=out", "The folder 'nothing' must hold pictures"),
@@ -116,13 +124,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (here / name).parent.mkdir(exist_ok=True)
         (here / name).write_bytes(content)
     (here / "nothing").mkdir()
+    (here / "linked").mkdir()
+    (here / "linked" / "b.png").symlink_to(here / "good.png")
+    (here / "nowhere").symlink_to(here / "not-there")
+    os.mkfifo(here / "pipe")
     first, second = Image.fromarray(good), Image.fromarray(good[::-1].copy())
     first.save(here / "animated.gif", save_all=True, append_images=[second])
     return here
 
 
 def state(folder: Path) -> dict[str, int]:
-    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*")}
+    return {str(path): path.lstat().st_mtime_ns for path in folder.rglob("*")}
 
 
 @pytest.mark.parametrize(("line", "words"), BAD, ids=[line for line, _ in BAD])

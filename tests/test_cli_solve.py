@@ -12,6 +12,7 @@ from sides import cut
 
 import jigsync
 from jigsync import Puzzle, Solution, cli, data
+from jigsync.io.images import write_png
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.solution_file import load_solution
 from jigsync.score.cells import score
@@ -252,3 +253,15 @@ def test_bad_options(folder: Path, capsys: pytest.CaptureFixture[str], options: 
 def test_a_puzzle_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "nowhere" in refused(capsys, tmp_path / "nowhere")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", [(1, 40), (1, 200), (200, 1), (1, 1), (2, 40)])
+def test_thin_fragments_are_solved_like_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], shape: tuple[int, int]
+) -> None:
+    """A side of one pixel has no rows, and nothing to fit a plane to."""
+    noise = np.random.default_rng(2).integers(0, 256, (4, *shape, 3), dtype=np.uint8)
+    for number, pixels in enumerate(noise):
+        write_png(tmp_path / "thin" / f"{number}.png", pixels)
+    assert cli.main(["solve", str(tmp_path / "thin")]) == 0, capsys.readouterr().err
+    assert "4 of 4 fragments placed" in capsys.readouterr().out

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -193,3 +199,120 @@ def test_json_lines_name_the_bad_line(tmp_path: Path) -> None:
     path.write_bytes(b'{"a":1}\n[2]\n')
     with pytest.raises(FormatError, match=r"Line 2 of the file .* must be a JSON object"):
         files.read_jsonl(path)
+
+
+# ---------------------------------------------------------------------------------------------- left behind
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from jigsync.io import files
+kind, target = sys.argv[1:]
+with (files.atomic_file if kind == "file" else files.atomic_folder)(target) as made:
+    if kind == "folder":
+        (made / "half").write_bytes(b"half")
+    print("begun", flush=True)
+    time.sleep(60)
+"""
+
+
+def writing(kind: str, target: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen([sys.executable, "-c", WRITER, kind, str(target)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_a_killed_process_left_is_cleared_away_and_nothing_else(tmp_path: Path, kind: str) -> None:
+    dead, alive = writing(kind, tmp_path / "dead"), writing(kind, tmp_path / "alive")
+    with alive, dead:
+        dead.kill()
+        dead.wait()
+        assert len(names(tmp_path)) == 2
+        (tmp_path / "file").mkdir()
+        with files.atomic_folder(tmp_path / "new"):
+            pass
+        [left] = [name for name in names(tmp_path) if files.is_leftover(name)]
+        alive.kill()
+    files.remove_leftovers(tmp_path)
+    assert names(tmp_path) == ["file", "new"]
+    assert files.is_leftover(left)
+
+
+def test_a_writer_clears_a_folder_once(tmp_path: Path) -> None:
+    (tmp_path / ".jigsync-0.tmp").write_bytes(b"left by a kill")
+    files.write_bytes(tmp_path / "a", b"")
+    assert names(tmp_path) == ["a"]
+    (tmp_path / ".jigsync-0.tmp").write_bytes(b"left by a kill")
+    files.write_bytes(tmp_path / "b", b"")
+    assert names(tmp_path) == [".jigsync-0.tmp", "a", "b"], "a folder of very many files is not listed for each"
+
+
+def test_what_is_no_file_of_ours_stays(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / ".jigsync-1.tmp").symlink_to(elsewhere)
+    os.mkfifo(tmp_path / ".jigsync-2.tmp")
+    files.remove_leftovers(tmp_path)
+    assert elsewhere.is_dir()
+    assert ".jigsync-1.tmp" in names(tmp_path)
+
+
+def test_a_newcomer_that_is_taken_for_a_leftover_starts_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between making a file and locking it there is a moment."""
+    made = []
+    usual = files._new_folder
+
+    def cleared_at_once(path: Path) -> int:
+        handle = usual(path)
+        made.append(path)
+        if len(made) == 1:
+            files.remove_leftovers(tmp_path)
+        return handle
+
+    monkeypatch.setattr(files, "_new_folder", cleared_at_once)
+    with files.atomic_folder(tmp_path / "new") as folder:
+        (folder / "x").write_bytes(b"x")
+    assert (len(made), names(tmp_path), names(tmp_path / "new")) == (2, ["new"], ["x"])
+
+
+def test_a_folder_behind_a_link_that_leads_nowhere_is_not_made(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with (
+        pytest.raises(OptionError, match="Got a link that leads nowhere"),
+        files.atomic_folder(tmp_path / "link"),
+    ):
+        pass
+    assert names(tmp_path) == ["link"]
+
+
+@pytest.mark.parametrize("read", [lambda path: files.read_bytes(path, 9), files.read_json, files.read_jsonl])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, read: Callable[[Path], Any]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    signal.alarm(20)
+    try:
+        with pytest.raises(InputError, match="pipe' cannot be read: it must be a plain file"):
+            read(tmp_path / "pipe")
+    finally:
+        signal.alarm(0)
+    with pytest.raises(InputError, match="Is a directory"):
+        read(tmp_path)
+
+
+def test_reading_takes_as_much_memory_as_there_is_to_read(tmp_path: Path) -> None:
+    (tmp_path / "small").write_bytes(b"12345")
+    tracemalloc.start()
+    try:
+        assert files.read_bytes(tmp_path / "small", 1 << 30) == b"12345"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert files.read_bytes(Path("/proc/self/stat"), 1 << 20), "says it has no bytes, and has some"
+
+
+def test_json_has_a_limit_wherever_it_comes_from() -> None:
+    text = b"[" + b"1," * 200 + b"1]"
+    assert len(files.parse_json(text, "x", len(text))) == 201
+    with pytest.raises(InputError, match=rf"'x' must have at most {len(text) - 1} bytes"):
+        files.parse_json(text, "x", len(text) - 1)

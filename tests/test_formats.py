@@ -321,6 +321,37 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
         load_puzzle(tmp_path / "p")
 
 
+def test_a_link_out_of_a_folder_of_pictures_is_refused(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside.png", tmp_path / "p"
+    folder.mkdir()
+    for path in (outside, folder / "a.png"):
+        path.write_bytes(png_bytes(np.full((5, 6, 3), 9, dtype=np.uint8)))
+    (folder / "b.png").symlink_to("a.png")
+    assert load_puzzle(folder).ids == ("a", "b")
+    (tmp_path / "link").symlink_to(folder)
+    assert load_puzzle(tmp_path / "link").ids == ("a", "b")
+    (folder / "c.png").symlink_to(outside)
+    with pytest.raises(InputError, match=r"'c\.png' of .* must lie inside the folder\. It leads outside"):
+        load_puzzle(folder)
+
+
+def test_links_in_a_ring_are_one_sentence(tmp_path: Path) -> None:
+    save_puzzle(tmp_path / "p", sample.puzzle())
+    inside = tmp_path / "p" / "fragments" / "f02.png"
+    inside.unlink()
+    inside.symlink_to(inside)
+    with pytest.raises(InputError, match="Too many levels of symbolic links"):
+        load_puzzle(tmp_path / "p")
+
+
+def test_a_puzzle_json_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    save_puzzle(tmp_path / "p", sample.puzzle())
+    (tmp_path / "p" / "puzzle.json").rename(tmp_path / "head.json")
+    (tmp_path / "p" / "puzzle.json").symlink_to(tmp_path / "head.json")
+    with pytest.raises(InputError, match=r"puzzle\.json' must lie inside the puzzle's folder"):
+        load_puzzle(tmp_path / "p")
+
+
 def test_unsafe_ids_are_not_written(tmp_path: Path) -> None:
     puzzle = Puzzle(Fragments(("../x",), (np.zeros((2, 2, 4), dtype=np.uint8),)))
     with pytest.raises(FormatError, match="must be an id"):

@@ -178,7 +178,8 @@ class Workbench:
             try:
                 self.crew.do("warm_up", {}, seconds=self.limits.work_seconds)
             except (JigsyncError, Refusal, OSError) as error:  # whoever solves is told
-                log.warning("jigsync: No worker could be made ready: %s", error)
+                if not self._closing:
+                    log.warning("jigsync: No worker could be made ready: %s", error)
 
         threading.Thread(target=task, daemon=True).start()
 
