@@ -161,7 +161,9 @@ def stuck_half_way(*args: str) -> subprocess.Popen[str]:
 
 
 def test_a_cut_that_is_told_to_end_takes_back_what_it_did(tmp_path: Path) -> None:
-    with stuck_half_way("cut", str(data.picture("coffee")), "--grid=2", "--cell=16", f"--out={tmp_path}/a/out") as process:
+    with stuck_half_way(
+        "cut", str(data.picture("coffee")), "--grid=2", "--cell=16", f"--out={tmp_path}/a/out"
+    ) as process:
         process.terminate()
         _, said = process.communicate(timeout=30)
     assert (process.returncode, said) == (143, "jigsync: Stopped by SIGTERM.\n")
