@@ -159,6 +159,12 @@ def test_a_side_knows_its_whole_fragment_whichever_way_round() -> None:
     assert (matcher.encoder(other)[0][0] - left[0]).abs().max() > 1e-4
 
 
+def turned(placed: Placed, turns: int) -> Placed:
+    """In the same cell, with these turns."""
+    assert placed.cell is not None
+    return Placed.at(*placed.cell, turns)
+
+
 def test_the_loss_of_placing_is_that_of_all_turns_and_exchanges() -> None:
     grid = Grid(2, 3)
     n = grid.size
@@ -178,12 +184,12 @@ def test_the_loss_of_placing_is_that_of_all_turns_and_exchanges() -> None:
 
     found = placing_losses(logits, none, torch.from_numpy(partner))
     for i, here in enumerate(ids):
-        others = [{here: replace(placement[here], turns=(placement[here].turns + k) % 4)} for k in range(4)]
+        others = [{here: turned(placement[here], (placement[here].turns + k) % 4)} for k in range(4)]
         for j, there in enumerate(ids):
             if i != j and not (partner[4 * i : 4 * i + 4] // 4 == j).any():
                 a, b = placement[here], placement[there]
                 turns = itertools.product(range(4), repeat=2)
-                others += [{here: replace(b, turns=k), there: replace(a, turns=m)} for k, m in turns]
+                others += [{here: turned(b, k), there: turned(a, m)} for k, m in turns]
         lead = [energy({**placement, **other}) - energy(placement) for other in others]
         assert found[i].item() == pytest.approx(float(np.log(np.exp(lead).sum())), rel=1e-4)
 
