@@ -7,7 +7,7 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
 from jigsync.solution import Solution
-from jigsync.solvers.base import Progress
 from jigsync.values.gauge import Gauge
 from jigsync.web.jobs import Job
 from jigsync.web.models import ProjectModel, SolutionModel, Step
@@ -339,13 +338,13 @@ def shrunk(rgb: Any) -> Any:
 
 
 def test_an_example_solved_and_cancelled(open_page: Open, picture: Picture, monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Job.watch
+    hear = Job.hear
 
-    def slow_watch(job: Job, step: Progress) -> bool:
+    def slowly(job: Job, step: Mapping[str, Any]) -> None:
         time.sleep(0.25)  # a solver that can be caught at work
-        return watch(job, step)
+        hear(job, step)
 
-    monkeypatch.setattr(Job, "watch", slow_watch)
+    monkeypatch.setattr(Job, "hear", slowly)
     page = open_page(color_scheme="dark")
     page.click("#example")
     page.wait_for_selector("#bench:not([hidden])")
