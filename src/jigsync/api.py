@@ -22,14 +22,15 @@ from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import registry as measurers
-from jigsync.measure.choice import measurer_for
+from jigsync.measure.choice import OF_LOST_CELLS, measurer_for
+from jigsync.measure.outline import read_outlines
 from jigsync.measure.parts import using_threads
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solution import Solution
 from jigsync.solvers import base as solvers
 from jigsync.solvers.base import Assignment, Progress, Solver, SolveRequest
 from jigsync.solvers.candidates import Candidate, candidates_for
-from jigsync.solvers.lattice import gridded
+from jigsync.solvers.lattice import gridded, in_frames
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, OptionError, bad_value
 from jigsync.values.hypothesised import Hypothesised
@@ -215,14 +216,19 @@ def solve(
     solvers.check_layout(tool, asked)
     request = request_of(known, asked)
     answer = tool.solve(request)
+    if known.frames is not None:
+        answer = in_frames(answer, known.frames, read_outlines(puzzle)[0])
     if layout == "auto" and not fixed:
         answer = gridded(answer)
     nobody_said = layout == "auto" and measurer is None and measurements is None and solver == solvers.DEFAULT
     if nobody_said and isinstance(asked, Free) and not fixed and _sureness(answer) < DOUBTFUL:
-        # Fragments of rows and columns with nearly straight seams say more as sides than as outlines.
+        # Fragments of rows and columns say more as sides of cells than as outlines.
         with using_threads(threads):
-            request = request_of(_checked(puzzle, _meter(None, puzzle, True).measure(puzzle)), None)
+            known = _checked(puzzle, measurers.get(OF_LOST_CELLS).measure(puzzle))
+        request = request_of(known, None)
         other = solvers.get(solvers.DEFAULT).solve(request)
+        if known.frames is not None:
+            other = in_frames(other, known.frames, read_outlines(puzzle)[0])
         answer = max(answer, other, key=_sureness)
     if not answer:
         return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)

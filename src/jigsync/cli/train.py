@@ -291,6 +291,35 @@ def contours(
     _run(ctx, task, out, start, as_json, window=64, warm=8)
 
 
+@train.command()
+def frames(
+    ctx: typer.Context,
+    images: Images,
+    out: Out,
+    val: Val = None,
+    start: Start = None,
+    steps: Steps = 12_000,
+    samples: Samples = 4,
+    reuse: Reuse = 6.0,
+    rate: Rate = 1.5e-3,
+    validate_every: ValidateEvery = 500,
+    save_minutes: SaveMinutes = 4.0,
+    threads: Threads = 1,
+    workers: Workers = 1,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """The frame network: where the cell of a fragment is, from its outline."""
+    from jigsync.learn import need_torch
+
+    need_torch()
+    from jigsync.learn.frames_task import FrameTask
+    from jigsync.learn.mixture import pictures_of
+
+    task = FrameTask(pictures_of(images), pictures_of(val or images), seed)
+    _run(ctx, task, out, start, as_json, window=64, warm=8)
+
+
 def _run(ctx: typer.Context, task: Task, out: Path, start: list[Path] | None, as_json: bool, **chunks: int) -> None:
     """Trains as the command's options LOOP say, with a line of progress on stderr at every log."""
 

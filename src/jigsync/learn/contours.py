@@ -28,6 +28,8 @@ NO_MATE, IGNORED = -1, -2
 """In place of a mate: there is none; there may be one, and nobody says which."""
 SHARPNESS: Final = 6.0
 """exp(k) at the start."""
+SMALLEST: Final = 1e-30
+"""Least share of a softmax whose logarithm is taken."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,10 @@ class ContourOptions:
         anchors: samples of a puzzle whose loss is taken in a step, at most.
     """
 
-    width: int = 96
+    width: int = 128
     dilations: tuple[int, ...] = (1, 2, 4, 8, 16, 4, 1)
     code: int = 32
-    anchors: int = 1024
+    anchors: int = 768
 
 
 class _Along(torch.autograd.Function):
@@ -61,7 +63,7 @@ class _Along(torch.autograd.Function):
         return grads[0].index_select(0, back), None, None
 
 
-class _Block(nn.Module):
+class Block(nn.Module):
     """Starts as the identity."""
 
     def __init__(self, width: int, before: int, after: int) -> None:
@@ -93,7 +95,7 @@ class ContourEncoder(nn.Module):
         super().__init__()
         width = options.width
         self.stem = nn.Linear(CHANNELS, width)
-        self.blocks = nn.ModuleList(_Block(width, DISTANCES.index(-d), DISTANCES.index(d)) for d in options.dilations)
+        self.blocks = nn.ModuleList(Block(width, DISTANCES.index(-d), DISTANCES.index(d)) for d in options.dilations)
         self.f = nn.Linear(width, options.code)
         self.g = nn.Linear(width, options.code)
         self.none = nn.Linear(width, 1)
@@ -139,25 +141,59 @@ class Batch:
     spans: Sequence[tuple[int, int]]
 
 
+class _Nats(torch.autograd.Function):
+    """-log p of the truth, in as few passes over the scores as there can be, and in one array of them.
+
+    The gradient of a score is p(t | s) - p(t | s, the truth), and so is that of the logit of "no mate".
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> tuple[Tensor, Tensor]:
+        expected, codes, none, around, has, blocks = given
+        scores = expected @ codes.T
+        for rows, columns in blocks:
+            scores[rows, columns] = -torch.inf
+        best = scores.max(dim=1)
+        top = torch.maximum(best.values, none)
+        share = scores.sub_(top[:, None]).exp_()
+        of_none = torch.exp(none - top)
+        total = share.sum(dim=1) + of_none
+        true = torch.where(has, share.gather(1, around).sum(dim=1), of_none).clamp_min(SMALLEST)
+        ctx.save_for_backward(expected, codes, share, of_none, total, true, around, has)
+        found = (best.indices[:, None] == around).any(dim=1) & (best.values > none)
+        hit = torch.where(has, found, best.values < none)
+        ctx.mark_non_differentiable(hit)
+        return total.log() - true.log(), hit
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        expected, codes, share, of_none, total, true, around, has = ctx.saved_tensors
+        grad = grads[0]
+        own = share.gather(1, around) * (grad * has / true)[:, None]
+        of_scores = share.mul_((grad / total)[:, None]).scatter_add_(1, around, -own)
+        of_no_mate = grad * (of_none / total - (~has).to(grad.dtype))
+        return of_scores @ codes, of_scores.T @ expected, of_no_mate, None, None, None
+
+
 def losses(f: Tensor, g: Tensor, none: Tensor, batch: Batch, puzzle: int) -> tuple[Tensor, Tensor, Tensor]:
     """Of a puzzle's anchors: -log p(the truth), whether the likeliest is right, whether they have a mate. (A,) each."""
     first, last = batch.spans[puzzle]
     rows = batch.anchors[puzzle]
     codes, expected = torch.cat([f[first:last], g[first:last]], dim=1), torch.cat([g[rows], f[rows]], dim=1)
-    logits = expected @ codes.T
-    logits = logits.masked_fill(batch.owner[rows, None] == batch.owner[first:last], -torch.inf)
-    every = torch.logsumexp(torch.cat([logits, none[rows, None]], dim=1), dim=1)
     mate = batch.mate[rows]
     has = mate >= 0
     at = mate.clamp_min(first)
     around = torch.cat([at[:, None], batch.sides[at]], dim=1) - first
-    own = logits.gather(1, around)
-    true = torch.where(has, torch.logsumexp(torch.where(has[:, None], own, 0.0), dim=1), none[rows])
-    best = logits.max(dim=1)
-    hit = torch.where(
-        has, (best.indices[:, None] == around).any(dim=1) & (best.values > none[rows]), best.values < none[rows]
-    )
-    return every - true, hit.float(), has
+    blocks = _same_fragment(batch.owner[rows], batch.owner[first:last])
+    nats, hit = _Nats.apply(expected, codes, none[rows], around, has, blocks)  # type: ignore[no-untyped-call]
+    return nats, hit.float(), has
+
+
+def _same_fragment(asking: Tensor, owner: Tensor) -> list[tuple[slice, slice]]:
+    """For every fragment its rows and its columns of the scores; both are sorted by fragment. Shapes: (A,), (S,)."""
+    fragments = torch.arange(int(owner[0]), int(owner[-1]) + 2)
+    rows, columns = (torch.searchsorted(numbers, fragments).tolist() for numbers in (asking, owner))
+    return [(slice(*rows[k : k + 2]), slice(*columns[k : k + 2])) for k in range(len(fragments) - 1)]
 
 
 class ContourNetwork(nn.Module):

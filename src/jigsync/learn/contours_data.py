@@ -15,7 +15,7 @@ from jigsync.learn.contours import IGNORED, NO_MATE
 from jigsync.learn.contours_mixture import Kind, draw_puzzle
 from jigsync.learn.mixture import Pictures
 from jigsync.measure.outline import REFERENCE, STEP, read_outlines
-from jigsync.measure.outline_features import CHANNELS, COLOUR, features
+from jigsync.measure.outline_features import CHANNELS, COLOUR, OWN, features
 from jigsync.values import angles
 from jigsync.values.outlines import Ints, Outlines
 from jigsync.values.pose import Pose
@@ -129,5 +129,6 @@ def augmented(sample: Sample, rng: np.random.Generator) -> dict[str, NDArray[Any
     columns = np.array(COLOUR).reshape(-1, 3)
     alpha = seen[:, columns[:, 2] + 1, None]
     seen[:, columns] = seen[:, columns] @ mix.T.astype(np.float32) + alpha * shift.astype(np.float32)
+    seen[:, OWN : OWN + 3] = seen[:, OWN : OWN + 3] @ mix.T.astype(np.float32) + shift.astype(np.float32)
     starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
     return {"features": np.ascontiguousarray(seen.reshape(-1, CHANNELS)), "start": starts, "mate": mate}

@@ -35,6 +35,7 @@ KINDS: Final[Mapping[str, str]] = {
     "reach": "jigsync.learn.reach_export",
     "continuous": "jigsync.learn.continuous_export",
     "contours": "jigsync.learn.contours_export",
+    "frames": "jigsync.learn.frames_export",
 }
 """Model -> the module whose `deployed(config, weights)` says what of it is exported, and whose `answers(data, golden)`,
 if it has one, asks a file; a format is "jigsync-MODEL/VERSION"."""

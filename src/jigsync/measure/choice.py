@@ -14,6 +14,8 @@ from jigsync.values.puzzle import Puzzle
 
 OF_CELLS: Final = "learned"
 OF_OUTLINES: Final = "contours"
+OF_LOST_CELLS: Final = "framed"
+"""For fragments of rows and columns that do not say where their cells are."""
 
 
 def measurer_for(puzzle: Puzzle, in_cells: bool = False) -> str:

@@ -23,7 +23,7 @@ from jigsync.measure.contour_evidence import FEATURES
 from jigsync.measure.contour_matches import SampleCodes
 from jigsync.measure.contour_reading import read
 from jigsync.measure.outline import read_outlines
-from jigsync.measure.outline_features import CHORDS, DEPTHS, TURNS, features, neighbours
+from jigsync.measure.outline_features import CHORDS, DEPTHS, OWN, TURNS, features, neighbours
 from jigsync.values.measurements import Measurements
 from jigsync.values.outlines import Ints
 from jigsync.values.puzzle import Puzzle
@@ -48,7 +48,7 @@ def plain_codes(seen: NDArray[np.float32], start: Ints) -> SampleCodes:
     """Codes of samples from their features. Shapes: (T, CHANNELS), (N + 1,)."""
     depths = seen[:, : 4 * len(DEPTHS)].reshape(len(seen), len(DEPTHS), 4)
     colour = COLOUR * np.clip(depths[:, 0, :3], -MOST_COLOUR, MOST_COLOUR)
-    shape = np.clip(seen[:, 4 * len(DEPTHS) :], -MOST_BENT, MOST_BENT)
+    shape = np.clip(seen[:, 4 * len(DEPTHS) : OWN], -MOST_BENT, MOST_BENT)
     turns, heights = shape[:, 1 : len(TURNS)], shape[:, len(TURNS) :]
     assert heights.shape[1] == len(CHORDS)
     bent = np.concatenate([TURN * turns, HEIGHT * heights], axis=1)

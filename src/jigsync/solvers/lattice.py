@@ -19,8 +19,11 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from jigsync.solvers.base import Assignment, Poses
+from jigsync.solvers.free.seat import seated
 from jigsync.values import angles
+from jigsync.values.cell_frames import CellFrames
 from jigsync.values.layout import Grid
+from jigsync.values.outlines import Outlines
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -106,6 +109,18 @@ def gridded(answer: Assignment) -> Assignment:
     slots = found.cells[:, 0] * cols + found.cells[:, 1]
     lying = Poses(angle, xy, poses.component, pitch=found.pitch, quarter=bool(upright))
     return replace(answer, layout=found.grid, slots=slots, turns=turns, poses=lying)
+
+
+def in_frames(answer: Assignment, frames: CellFrames, outlines: Outlines) -> Assignment:
+    """An answer in cells as the poses of fragments whose cells lie like this in their pictures, outlines meeting."""
+    if not answer or answer.poses is not None:
+        return answer
+    row, col = answer.slots // answer.grid.cols, answer.slots % answer.grid.cols
+    angle, xy = frames.poses(row, col, answer.turns)
+    pose = seated(outlines, frames, row, col, np.concatenate([xy, angle[:, None]], axis=1))
+    xy, angle = pose[:, :2], pose[:, 2]
+    component = np.where(answer.slots >= 0, 0, -1)
+    return replace(answer, poses=Poses(angle, xy, component, pitch=frames.pitch, quarter=frames.quarter))
 
 
 def _origin(at: Floats, pitch: float) -> Floats:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
 from jigsync.values.border import KNOTS, border_odds, border_weight
+from jigsync.values.cell_frames import CellFrames
 from jigsync.values.errors import FormatError, OptionError
 from jigsync.values.hypotheses import PairHypotheses
 from jigsync.values.listing import UNIFORM, Listing
@@ -58,6 +59,7 @@ class Measurements:
         border: (4N,) log-probability that a side lies on the picture's border and touches nothing, or None.
         reach: (4N, KNOTS) what is told of how far each side is from the border (`values.border`), or None.
         cell: pitch of a cell in pixels, where whoever measured knows or estimates it, or None.
+        frames: where each fragment's cell lies in its picture, where that is not its middle, or None.
         note: one sentence when the measurer could not do what it was asked to, for whoever asked.
     """
 
@@ -68,6 +70,7 @@ class Measurements:
     border: NDArray[np.float32] | None = None
     reach: NDArray[np.float32] | None = None
     cell: float | None = None
+    frames: CellFrames | None = None
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -188,6 +191,7 @@ class Measurements:
             border=None if self.border is None else self.border[sides],
             reach=None if self.reach is None else self.reach[sides],
             cell=self.cell,
+            frames=None if self.frames is None else self.frames.select(members),
         )
 
     def sides(self, floor: float = SCORE_FLOOR) -> SideScores:

@@ -111,6 +111,8 @@ def polish(
     sharpest: float = SHARPEST,
     gap_sigma: float = np.inf,
     expected: float | None = None,
+    trust: float = HOLD,
+    turning: bool = True,
 ) -> Polished:
     """Fits poses and the gap.
 
@@ -148,15 +150,15 @@ def polish(
         some = count > 0
         system.add(i[some], j[some], blocks[some])
         seams.add_to(system, shapes, pose, reach + sigma, sigma)
-        _add_links(system, pose, links)
+        _add_links(system, pose, links, trust)
         if np.isfinite(gap_sigma) and gap_sigma > 0:
             system.matrix[-1, -1] += gap_sigma**-2
             system.right[-1] -= (gap - expected) * gap_sigma**-2
-        move = _solve(system, None if gap_sigma > 0 else 0.0)
+        move = _solve(system, turning, None if gap_sigma > 0 else 0.0)
         low, high = -OVERLAP * size - gap, shapes.reach - gap
         if move is not None and not low <= move[-1] <= high:
             # Poses that were fitted for a gap that cannot be would drift from round to round.
-            move = _solve(system, float(np.clip(move[-1], low, high)))
+            move = _solve(system, turning, float(np.clip(move[-1], low, high)))
         if move is None:
             break
         step_pose = move[:-4].reshape(-1, 3)
@@ -227,14 +229,14 @@ def fit(scene_shapes: Shapes, joined: Joined, pose: Floats, members: Ints, moves
     return engine.fit(shapes.rasters, members, pose[members], moves, joints, scales, QUICK_ROUNDS)
 
 
-def _add_links(system: _System, pose: Floats, links: Links) -> None:
+def _add_links(system: _System, pose: Floats, links: Links, hold: float) -> None:
     """Hypotheses, robustly: one that disagrees by many standard deviations counts nothing."""
     if not len(links.i):
         return
     a, b = links.i, links.j
     error = motion.difference(motion.between(pose[a], pose[b]), links.i_from_j)
     distance = np.einsum("ka,kab,kb->k", error, links.information, error)
-    weight = HOLD * (9.0 / (9.0 + distance)) ** 2
+    weight = hold * (9.0 / (9.0 + distance)) ** 2
     rows = np.zeros((len(a), 3, engine.ROW))
     back = angles.matrix(-pose[a, 2])
     rows[:, :2, 0:2], rows[:, :2, 3:5] = -back, back
@@ -244,9 +246,10 @@ def _add_links(system: _System, pose: Floats, links: Links) -> None:
     system.add(a, b, weight[:, None, None] * (rows.transpose(0, 2, 1) @ links.information @ rows))
 
 
-def _solve(system: _System, gap: float | None) -> Floats | None:
+def _solve(system: _System, turning: bool, gap: float | None) -> Floats | None:
     """The step of all variables, 0 for what is fixed; None when there is none. `gap`: its step, None to fit it."""
     free = np.ones(len(system.right), dtype=bool)
+    free[2::3] = turning
     free[-4:-1] = False
     free[-1] = gap is None
     at = np.flatnonzero(free)

@@ -1,0 +1,140 @@
+"""Where the cell of a fragment is, as its outline tells: a centre, a direction modulo a quarter turn, and a pitch.
+
+Fragments that were cut along rows and columns, however curved and worn their edges are, have four sides of a cell. A
+trained network (learn/frames.py has the mathematics) looks along each outline, and every sample votes:
+
+    centre = m + size sum_s w_s (d_s n_s + e_s t_s)         m the centroid, n and t the normal and tangent at s
+    exp(4 i angle) ~ sum_s v_s (a_s + i b_s) exp(4 i tau_s)     tau the direction of t, counter-clockwise as displayed
+    log(pitch / size) = sum_s w_s p_s                        size: sqrt(area) of the median fragment
+
+with weights w and v that are positive and sum to 1 over an outline. `angle` is that of the cell's row direction in the
+fragment's frame: turned by -angle, and perhaps by quarter turns, the fragment stands upright in its cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jigsync.measure.outline import REFERENCE, STEP, read_outlines
+from jigsync.measure.outline_features import DEPTHS, DISTANCES, OWN, features, neighbours
+from jigsync.measure.outline_features import VERSION as OUTLINES
+from jigsync.measure.parts import side_by_side, spans
+from jigsync.measure.weights import open_session, read_weights
+from jigsync.values import angles
+from jigsync.values.outlines import Floats, Outlines
+from jigsync.values.puzzle import Puzzle
+
+FORMAT: Final = "jigsync-frames/1"
+SHIPPED: Final = "frames.onnx"
+CHANNELS: Final = len(DEPTHS) + OWN - 4 * len(DEPTHS) + 1 + 2
+"""Alpha at all depths, turns and heights, the fragment's size, and where a sample is from the centroid."""
+VOTES: Final = 10
+"""Numbers per sample: d, e, a, b, log w, log v, p, and the logarithms of how far off centre, angle and p are."""
+STEEPEST: Final = 8.0
+"""Largest |log w|."""
+OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"votes": (VOTES,)}
+FRAGMENTS_AT_ONCE: Final = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """The cells of N fragments.
+
+    Attributes:
+        centre: (N, 2) px, in the fragment's frame.
+        angle: (N,) radians, modulo a quarter turn.
+        pitch: px, of all of them.
+        off: (N, 2) how far off centre (pitches) and angle (radians) are expected to be.
+    """
+
+    centre: Floats
+    angle: Floats
+    pitch: float
+    off: Floats
+
+
+def shape_features(seen: NDArray[np.float32], outlines: Outlines) -> NDArray[np.float32]:
+    """What the network sees, from `outline_features.features`: no colours. Shapes: (T, ...) -> (T, CHANNELS)."""
+    alpha = seen[:, 3 : 4 * len(DEPTHS) : 4]
+    shape = seen[:, 4 * len(DEPTHS) : OWN]
+    place = local(outlines, (outlines.xy - np.repeat(centroids(outlines), np.diff(outlines.start), axis=0)))
+    return np.concatenate([alpha, shape, seen[:, -1:], place / size_of(outlines)], axis=1).astype(np.float32)
+
+
+def local(outlines: Outlines, vectors: Floats) -> Floats:
+    """Vectors at samples by their parts along the normal and the tangent (clockwise). Shapes: (T, 2) -> (T, 2)."""
+    n = outlines.normal
+    out, along = (vectors * n).sum(axis=1), vectors[:, 1] * n[:, 0] - vectors[:, 0] * n[:, 1]
+    return np.stack([out, along], axis=1)
+
+
+def size_of(outlines: Outlines) -> float:
+    """sqrt(area) of the median fragment, px."""
+    return outlines.step / STEP * REFERENCE
+
+
+def centroids(outlines: Outlines) -> Floats:
+    """Mean of the samples of each outline. Shapes: -> (N, 2)."""
+    total = np.add.reduceat(outlines.xy, outlines.start[:-1], axis=0)
+    return np.asarray(total / np.diff(outlines.start)[:, None])
+
+
+def counted(outlines: Outlines, votes: NDArray[np.float32]) -> Frames:
+    """The frames that votes say. Shapes: (T, VOTES)."""
+    votes = votes.astype(np.float64)
+    first, count = outlines.start[:-1], np.diff(outlines.start)
+
+    def shares(logits: Floats) -> Floats:
+        weight = np.exp(np.clip(logits, -STEEPEST, STEEPEST))
+        return weight / np.repeat(np.add.reduceat(weight, first), count)
+
+    w, v = shares(votes[:, 4]), shares(votes[:, 5])
+    n = outlines.normal
+    tangent = np.stack([-n[:, 1], n[:, 0]], axis=1)
+    size = size_of(outlines)
+    moved = votes[:, :1] * n + votes[:, 1:2] * tangent
+    centre = centroids(outlines) + size * np.add.reduceat(w[:, None] * moved, first, axis=0)
+    tau = np.arctan2(-tangent[:, 1], tangent[:, 0])
+    axis = np.add.reduceat(v * (votes[:, 2] + 1j * votes[:, 3]) * np.exp(4j * tau), first)
+    pitch = float(size * np.exp(np.median(np.add.reduceat(w * votes[:, 6], first))))
+    off = np.exp(np.add.reduceat(votes[:, 7:9], first, axis=0) / count[:, None])
+    return Frames(centre, np.asarray(angles.wrap(np.angle(axis)) / 4), pitch, off)
+
+
+class FrameModel:
+    """A loaded file of weights."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self._session = open_session(data, name, {"format": FORMAT, "outlines": OUTLINES})
+
+    def votes(self, seen: NDArray[np.float32], start: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Of all samples. Shapes: (T, CHANNELS), (N + 1,) -> (T, VOTES)."""
+
+        def run(part: slice) -> NDArray[np.float32]:
+            mine = start[part.start : part.stop + 1]
+            rows = slice(int(mine[0]), int(mine[-1]))
+            feed: dict[str, NDArray[Any]] = {"features": seen[rows], "near": neighbours(mine - mine[0], DISTANCES)}
+            wanted = {name: (rows.stop - rows.start, *shape) for name, shape in OUTPUTS.items()}
+            return self._session.run(wanted, feed)[0]
+
+        parts = spans(len(start) - 1, FRAGMENTS_AT_ONCE)
+        return np.concatenate(side_by_side([lambda part=part: run(part) for part in parts]))
+
+    def frames(self, puzzle: Puzzle) -> Frames:
+        """The cells of a puzzle's fragments."""
+        outlines, scans = read_outlines(puzzle)
+        seen = shape_features(features(puzzle, outlines, scans), outlines)
+        return counted(outlines, self.votes(seen, outlines.start))
+
+
+@cache
+def load_frames(weights: Path | None = None) -> FrameModel:
+    """The network of a file, or the shipped one; JigsyncError without onnxruntime or with a file that is not usable."""
+    return FrameModel(*read_weights(SHIPPED, weights))
