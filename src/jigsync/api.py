@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -22,8 +22,7 @@ from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import registry as measurers
-from jigsync.measure.choice import OF_LOST_CELLS, measurer_for
-from jigsync.measure.outline import read_outlines
+from jigsync.measure.choice import readings
 from jigsync.measure.parts import using_threads
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solution import Solution
@@ -44,7 +43,7 @@ GridLike = Grid | int | str | tuple[int, int]
 LayoutName = Literal["auto", "grid", "free"]
 
 DOUBTFUL: Final = 0.7
-"""Of free poses that are less sure than this on average, cells are tried as well."""
+"""Of fragments of which an answer is less sure than this on average, another way of reading them is tried."""
 LEAST_SECONDS: Final = 0.01
 """What a solver gets when measuring took all of the time."""
 
@@ -186,7 +185,7 @@ def solve(
     fixed = {name: _pin(name, pin) for name, pin in (pins or {}).items()}
     in_cells = layout == "grid" or asked is not None or any(not isinstance(pin, Pose) for pin in (pins or {}).values())
     in_cells = in_cells and not isinstance(asked, Free)
-    meter = _meter(measurer, puzzle, in_cells)
+    measured = _readings(puzzle, measurer, measurements)
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
     if progress is not None and not progress(Progress("measuring", 0.0)):
@@ -206,34 +205,54 @@ def solve(
             progress=progress,
         )
 
-    with using_threads(threads):
-        known = _checked(puzzle, meter.measure(puzzle) if measurements is None else measurements)
-    by_outlines = not in_cells and isinstance(known.pairs, Hypothesised)
-    if layout == "auto" and by_outlines and (solver == solvers.DEFAULT or "free" in solvers.layouts_of(tool)):
-        asked = FREE
-    if isinstance(asked, Free) and solver == solvers.DEFAULT:
-        tool = solvers.get(solvers.DEFAULT_FREE)
-    solvers.check_layout(tool, asked)
-    request = request_of(known, asked)
-    answer = tool.solve(request)
-    if known.frames is not None:
-        answer = in_frames(answer, known.frames, read_outlines(puzzle)[0])
-    if layout == "auto" and not fixed:
-        answer = gridded(answer)
-    nobody_said = layout == "auto" and measurer is None and measurements is None and solver == solvers.DEFAULT
-    if nobody_said and isinstance(asked, Free) and not fixed and _sureness(answer) < DOUBTFUL:
-        # Fragments of rows and columns say more as sides of cells than as outlines.
+    best: tuple[SolveRequest, Assignment] | None = None
+    while best is None or (_doubtful(best[1]) and not fixed):
         with using_threads(threads):
-            known = _checked(puzzle, measurers.get(OF_LOST_CELLS).measure(puzzle))
-        request = request_of(known, None)
-        other = solvers.get(solvers.DEFAULT).solve(request)
+            known = next(measured, None)
+        if known is None:
+            break
+        known = _checked(puzzle, known)
+        free = isinstance(asked, Free) or (layout == "auto" and not in_cells and isinstance(known.pairs, Hypothesised))
+        if free and solver == solvers.DEFAULT:
+            used, request = solvers.get(solvers.DEFAULT_FREE), request_of(known, FREE)
+        elif free and "free" in solvers.layouts_of(tool):
+            used, request = tool, request_of(known, FREE)
+        else:
+            used, request = tool, request_of(known, asked)
+        solvers.check_layout(used, request.layout)
+        answer = used.solve(request)
         if known.frames is not None:
-            other = in_frames(other, known.frames, read_outlines(puzzle)[0])
-        answer = max(answer, other, key=_sureness)
+            answer = in_frames(answer, known.frames)
+        if layout == "auto" and not fixed:
+            answer = gridded(answer)
+        if best is None or _sureness(answer) > _sureness(best[1]):
+            best = request, answer
+        if answer.note or solver != solvers.DEFAULT:
+            break
+    assert best is not None
+    request, answer = best
     if not answer:
         return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)
     with using_threads(threads):
         return _solution(puzzle, request, answer, called, start)
+
+
+def _readings(
+    puzzle: Puzzle, measurer: str | Measurer | None, measurements: Measurements | None
+) -> Iterator[Measurements]:
+    """What is measured: one way where somebody says which, else one after the other, as they are asked for."""
+    if measurements is not None:
+        yield measurements
+    elif measurer is not None:
+        meter = measurers.get(measurer) if isinstance(measurer, str) else measurer
+        yield meter.measure(puzzle)
+    else:
+        yield from readings(puzzle)
+
+
+def _doubtful(answer: Assignment) -> bool:
+    """Is it worth trying another way of reading the puzzle?"""
+    return _sureness(answer) < DOUBTFUL
 
 
 def _sureness(answer: Assignment) -> float:
@@ -263,7 +282,7 @@ def candidates(
     if solution.grid is None:
         why = "has no grid" if solution else "failed"
         raise OptionError(f"There is no cell to ask about: the solution {why}.")
-    known = _checked(puzzle, _meter(measurer, puzzle, True).measure(puzzle) if measurements is None else measurements)
+    known = _checked(puzzle, next(_readings(puzzle, measurer, measurements)))
     return candidates_for(known, solution.grid, solution.placement, (row, col), limit)
 
 
@@ -274,12 +293,6 @@ def _asked(grid: GridLike | None, layout: str) -> Layout | None:
     if layout == "free" and grid is not None:
         raise OptionError("A solve with layout 'free' takes no grid.")
     return FREE if layout == "free" else None if grid is None else as_grid(grid)
-
-
-def _meter(measurer: str | Measurer | None, puzzle: Puzzle, in_cells: bool) -> Measurer:
-    if measurer is None:
-        return measurers.get(measurer_for(puzzle, in_cells))
-    return measurers.get(measurer) if isinstance(measurer, str) else measurer
 
 
 def _checked(puzzle: Puzzle, measurements: Measurements) -> Measurements:

@@ -4,6 +4,8 @@ Residual convolutions around the outline, as in `learn.contours`. With D the dis
 outline give from the true one, in pitches, A the wrapped error of its angle and B that of log(pitch / size),
 
     loss = 2 log c + D / c  +  log a + |A| / a  +  log b + |B| / b           Laplace, with spreads c, a, b of its own
+
+for a fragment of rows and columns; for all, CELLED times the cross-entropy of whether it is one.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from jigsync.learn.contours import Block
 from jigsync.measure.frames import CHANNELS, STEEPEST, VOTES
@@ -22,6 +25,7 @@ SPREADS: Final = (-3.0, -3.0, -3.0)
 """Logarithms of c, a, b at the start."""
 LEAST: Final = -6.0
 """Of the logarithms of spreads: below, the loss of a lucky guess has no bound."""
+CELLED: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class FrameOptions:
         dilations: of the blocks, in samples; each of DISTANCES.
     """
 
-    width: int = 96
+    width: int = 128
     dilations: tuple[int, ...] = (1, 2, 4, 8, 16, 16, 8, 4)
 
 
@@ -48,6 +52,7 @@ class FrameBatch:
         centre: (N, 2) true centres from the centroids, in sizes.
         angle: (N,) true angles, radians, modulo a quarter turn.
         pitch: (N,) log(pitch / size).
+        celled: (N,) 1 for fragments of rows and columns, 0 for others, which have no true centre, angle and pitch.
     """
 
     features: Tensor
@@ -57,6 +62,7 @@ class FrameBatch:
     centre: Tensor
     angle: Tensor
     pitch: Tensor
+    celled: Tensor
 
 
 class FrameEncoder(nn.Module):
@@ -72,7 +78,7 @@ class FrameEncoder(nn.Module):
             self.votes.weight.mul_(0.1)
             self.votes.bias.zero_()
             self.votes.bias[2] = 1.0  # along the outline, where nothing is known
-            self.votes.bias[-3:] = torch.tensor(SPREADS)
+            self.votes.bias[7:10] = torch.tensor(SPREADS)
 
     def forward(self, features: Tensor, near: Tensor) -> Tensor:
         h = self.stem(features)
@@ -84,17 +90,31 @@ class FrameEncoder(nn.Module):
 
 @dataclass(frozen=True)
 class Errors:
-    """Of every fragment: D (pitches), |A| (radians), |B|, and the logarithms of their spreads (N, 3)."""
+    """Of every fragment: D (pitches), |A| (radians), |B|, the logarithms of their spreads (N, 3), and the log-odds that
+    it is one of rows and columns beside whether it is."""
 
     centre: Tensor
     angle: Tensor
     pitch: Tensor
     spreads: Tensor
+    logit: Tensor
+    celled: Tensor
 
     def loss(self) -> Tensor:
         """(N,)."""
         c, a, b = self.spreads.clamp_min(LEAST).unbind(dim=1)
-        return 2 * c + self.centre * torch.exp(-c) + a + self.angle * torch.exp(-a) + b + self.pitch * torch.exp(-b)
+        where = 2 * c + self.centre * torch.exp(-c) + a + self.angle * torch.exp(-a) + b + self.pitch * torch.exp(-b)
+        return self.celled * where + CELLED * binary_cross_entropy_with_logits(
+            self.logit, self.celled, reduction="none"
+        )
+
+    def mean(self, of: Tensor) -> Tensor:
+        """Over the fragments of rows and columns."""
+        return (of * self.celled).sum() / self.celled.sum().clamp_min(1)
+
+    def wrong(self) -> Tensor:
+        """Share of the fragments taken for the other sort."""
+        return ((self.logit > 0) != (self.celled > 0)).float().mean()
 
 
 def errors_of(votes: Tensor, batch: FrameBatch) -> Errors:
@@ -121,8 +141,8 @@ def errors_of(votes: Tensor, batch: FrameBatch) -> Errors:
     cross = axis[:, 1] * want[:, 0] - axis[:, 0] * want[:, 1]
     off = torch.atan2(cross, (axis * want).sum(dim=1) + 1e-9) / 4
     pitch = total(w * votes[:, 6:7])[:, 0] - batch.pitch
-    spreads = total(votes[:, 7:]) / total(torch.ones_like(a))[:, None]
-    return Errors(away, off.abs(), pitch.abs(), spreads)
+    means = total(votes[:, 7:]) / total(torch.ones_like(a))[:, None]
+    return Errors(away, off.abs(), pitch.abs(), means[:, :3], means[:, 3], batch.celled)
 
 
 class FrameNetwork(nn.Module):
@@ -135,5 +155,10 @@ class FrameNetwork(nn.Module):
     def forward(self, batch: FrameBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """The mean loss over the fragments of a batch, and what to log."""
         found = errors_of(self.encoder(batch.features, batch.near), batch)
-        logged = {"centre": found.centre.mean(), "degrees": found.angle.mean() * 57.29578, "pitch": found.pitch.mean()}
+        logged = {
+            "centre": found.mean(found.centre),
+            "degrees": torch.rad2deg(found.mean(found.angle)),
+            "pitch": found.mean(found.pitch),
+            "wrong": found.wrong(),
+        }
         return found.loss().mean(), logged

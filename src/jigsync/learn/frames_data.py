@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from jigsync.learn.chunks import Sample
-from jigsync.learn.contours_mixture import Kind, Swept, draw_puzzle
+from jigsync.learn.contours_mixture import Kind, Swept, Torn, draw_puzzle
 from jigsync.learn.frames import FrameBatch
 from jigsync.learn.mixture import Pictures
 from jigsync.measure.frames import CHANNELS, centroids, shape_features, size_of
@@ -23,10 +23,13 @@ from jigsync.values.truth import Truth
 
 MIXTURE: Final[Mapping[str, Kind]] = {
     "squares": Swept(0.05, (0, 0), (0, 0), (0, 0.05)),
-    "light": Swept(0.15, (2, 12), (0, 0.08), (0, 0.0)),
-    "medium": Swept(0.25, (10, 22), (0.04, 0.14), (0, 0.0)),
-    "severe": Swept(0.35, (20, 32), (0.08, 0.22), (0, 0.0)),
-    "eroded": Swept(0.20, (0, 0), (0.03, 0.22), (0, 0.0)),
+    "light": Swept(0.12, (2, 12), (0, 0.08), (0, 0.0)),
+    "medium": Swept(0.20, (10, 22), (0.04, 0.14), (0, 0.0)),
+    "severe": Swept(0.34, (20, 32), (0.08, 0.22), (0, 0.0)),
+    "eroded": Swept(0.14, (0, 0), (0.03, 0.22), (0, 0.0)),
+    "torn": Torn(0.08, erosion=(0.0, 0.08)),
+    "cuts": Torn(0.04, "cuts", erosion=(0.0, 0.06)),
+    "knobs": Torn(0.03, "knobs", erosion=(0.0, 0.03)),
 }
 """What is seen is an outline: colours do not matter, and are not damaged."""
 
@@ -34,11 +37,20 @@ MIXTURE: Final[Mapping[str, Kind]] = {
 def sample_of(puzzle: Puzzle, truth: Truth) -> dict[str, NDArray[Any]]:
     """features (T, CHANNELS) float16, start (N + 1,), normal (T, 2), and centre (N, 2), angle (N,), pitch (N,) float32.
 
-    Centres are from the centroids, in sizes; pitch is log(pitch / size), the same for all.
+    Centres are from the centroids, in sizes; pitch is log(pitch / size), the same for all; celled is 1 or 0. What has
+    knobs is no cell: what reads cells looks along their sides.
     """
     outlines, scans = read_outlines(puzzle)
     size = size_of(outlines)
-    assert truth.pitch is not None
+    n = len(puzzle)
+    seen = {
+        "features": shape_features(features(puzzle, outlines, scans), outlines).astype(np.float16),
+        "start": outlines.start,
+        "normal": outlines.normal.astype(np.float32),
+    }
+    if truth.pitch is None or "style" in truth.options:
+        nothing = np.zeros(n, dtype=np.float32)
+        return {**seen, "centre": np.zeros((n, 2), np.float32), "angle": nothing, "pitch": nothing, "celled": nothing}
     high, wide = truth.pitch
     centre, angle = [], []
     for name in puzzle.ids:
@@ -50,12 +62,11 @@ def sample_of(puzzle: Puzzle, truth: Truth) -> dict[str, NDArray[Any]]:
         centre.append(placed.pose.inverse().act(middle)[0])
         angle.append(-placed.pose.angle)
     return {
-        "features": shape_features(features(puzzle, outlines, scans), outlines).astype(np.float16),
-        "start": outlines.start,
-        "normal": outlines.normal.astype(np.float32),
+        **seen,
         "centre": ((np.array(centre) - centroids(outlines)) / size).astype(np.float32),
         "angle": np.asarray(angles.wrap(np.array(angle)), dtype=np.float32),
-        "pitch": np.full(len(puzzle), np.log(np.sqrt(high * wide) / size), dtype=np.float32),
+        "pitch": np.full(n, np.log(np.sqrt(high * wide) / size), dtype=np.float32),
+        "celled": np.ones(n, dtype=np.float32),
     }
 
 
@@ -96,7 +107,7 @@ def batch_of(samples: Sequence[Sample]) -> FrameBatch:
     start = np.concatenate(starts)
     joined = {
         key: torch.from_numpy(np.concatenate([sample[key] for sample in samples]).astype(np.float32))
-        for key in ("features", "normal", "centre", "angle", "pitch")
+        for key in ("features", "normal", "centre", "angle", "pitch", "celled")
     }
     owner = torch.from_numpy(np.repeat(np.arange(len(start) - 1), np.diff(start)))
     return FrameBatch(near=torch.from_numpy(neighbours(start, DISTANCES)), owner=owner, **joined)

@@ -73,7 +73,7 @@ class FrameTask:
 
     @torch.no_grad()
     def validate(self, model: nn.Module, sets: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
-        """Mean loss, errors of centre (pitches), angle (degrees) and pitch of every kind; `score` is to be maximised."""
+        """Mean loss, errors of centre (pitches), angle (degrees), pitch of every kind; `score` is to be maximised."""
         assert isinstance(model, FrameNetwork)
         out: dict[str, float] = {}
         mean = []
@@ -83,8 +83,9 @@ class FrameTask:
             mean.append(float(found.loss().mean()))
             out |= {
                 f"{name} nll": mean[-1],
-                f"{name} centre": float(found.centre.mean()),
-                f"{name} degrees": float(torch.rad2deg(found.angle).mean()),
-                f"{name} pitch": float(found.pitch.mean()),
+                f"{name} centre": float(found.mean(found.centre)),
+                f"{name} degrees": float(torch.rad2deg(found.mean(found.angle))),
+                f"{name} pitch": float(found.mean(found.pitch)),
+                f"{name} wrong": float(found.wrong()),
             }
         return {"score": -float(np.mean(mean)), **out}

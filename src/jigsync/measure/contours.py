@@ -23,9 +23,9 @@ from jigsync.measure.contour_evidence import FEATURES
 from jigsync.measure.contour_matches import SampleCodes
 from jigsync.measure.contour_reading import read
 from jigsync.measure.contours_plain import ContoursPlain
-from jigsync.measure.outline import read_outlines
-from jigsync.measure.outline_features import DISTANCES, VERSION, features, neighbours
+from jigsync.measure.outline_features import DISTANCES, VERSION, neighbours
 from jigsync.measure.parts import side_by_side, spans
+from jigsync.measure.seen import Seen
 from jigsync.measure.weights import open_session, read_card, read_weights, weights_path
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
 from jigsync.values.errors import FormatError, JigsyncError
@@ -106,16 +106,19 @@ class Contours:
 
     def measure(self, puzzle: Puzzle) -> Measurements:
         """Hypotheses about pairs that share matches; by `contours-plain` where the shipped weights cannot be run."""
+        return self.of(Seen.of(puzzle))
+
+    def of(self, seen: Seen) -> Measurements:
+        """The same, of outlines that were read already."""
         try:
             model = load_contours(self.weights)
         except JigsyncError as error:
             if self.weights is not None:
                 raise
             note = f"The trained contour network is not used: {error}"
-            return replace(ContoursPlain().measure(puzzle), note=note)
-        outlines, scans = read_outlines(puzzle)
-        codes = model.encode(features(puzzle, outlines, scans), outlines.start)
-        return Measurements(puzzle.ids, read(outlines, scans, codes).judged(model.odds))
+            return replace(ContoursPlain().of(seen), note=note)
+        codes = model.encode(seen.features, seen.outlines.start)
+        return Measurements(seen.puzzle.ids, read(seen.outlines, seen.scans, codes).judged(model.odds))
 
     @property
     def weights_sha256(self) -> str:

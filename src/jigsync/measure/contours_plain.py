@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from jigsync.measure.contour_evidence import FEATURES
 from jigsync.measure.contour_matches import SampleCodes
 from jigsync.measure.contour_reading import read
-from jigsync.measure.outline import read_outlines
-from jigsync.measure.outline_features import CHORDS, DEPTHS, OWN, TURNS, features, neighbours
+from jigsync.measure.outline_features import CHORDS, DEPTHS, OWN, TURNS, neighbours
+from jigsync.measure.seen import Seen
 from jigsync.values.measurements import Measurements
 from jigsync.values.outlines import Ints
 from jigsync.values.puzzle import Puzzle
@@ -71,6 +71,9 @@ class ContoursPlain:
 
     def measure(self, puzzle: Puzzle) -> Measurements:
         """Hypotheses about all pairs that share matches."""
-        outlines, scans = read_outlines(puzzle)
-        codes = plain_codes(features(puzzle, outlines, scans), outlines.start)
-        return Measurements(puzzle.ids, read(outlines, scans, codes).judged(np.array(ODDS)))
+        return self.of(Seen.of(puzzle))
+
+    def of(self, seen: Seen) -> Measurements:
+        """The same, of outlines that were read already."""
+        codes = plain_codes(seen.features, seen.outlines.start)
+        return Measurements(seen.puzzle.ids, read(seen.outlines, seen.scans, codes).judged(np.array(ODDS)))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from jigsync.measure.frames import Frames, load_frames
 from jigsync.measure.learned import Learned
+from jigsync.measure.seen import Seen
 from jigsync.values import angles
 from jigsync.values.cell_frames import CellFrames
 from jigsync.values.measurements import Measurements
@@ -44,21 +45,26 @@ class Framed:
 
     def measure(self, puzzle: Puzzle) -> Measurements:
         """Measures all pairs of sides, and says where each fragment's cell is."""
-        frames = settled(puzzle, load_frames(self.weights).frames(puzzle))
-        return replace(Learned().measure(reframed(puzzle, frames)), frames=frames)
+        seen = Seen.of(puzzle)
+        return self.of(seen, load_frames(self.weights).frames(seen))
+
+    def of(self, seen: Seen, found: Frames) -> Measurements:
+        """The same, of outlines that were read already, and cells that were told from them."""
+        frames = settled(seen, found)
+        return replace(Learned().measure(reframed(seen.puzzle, frames)), frames=frames)
 
 
-def settled(puzzle: Puzzle, found: Frames) -> CellFrames:
+def settled(seen: Seen, found: Frames) -> CellFrames:
     """Frames that are used: those of fragments at quarter turns are shifts by whole pixels."""
-    known = np.argsort(found.off[:, 1], kind="stable")[: max(1, round(MOST_SKEW * len(puzzle)))]
+    known = np.argsort(found.off[:, 1], kind="stable")[: max(1, round(MOST_SKEW * seen.outlines.n))]
     quarter = float(np.median(np.abs(found.angle[known]))) < SKEW
     angle = np.zeros_like(found.angle) if quarter else found.angle
     centre = found.centre
     if quarter:
         # Between pixels where the picture's own centre is: sides of even length have theirs between two.
-        sides = np.array([pixels.shape[1::-1] for pixels in puzzle.fragments.pixels])
+        sides = np.array([pixels.shape[1::-1] for pixels in seen.puzzle.fragments.pixels])
         centre = np.round(centre - sides % 2 / 2) + sides % 2 / 2
-    return CellFrames(centre, angle, float(max(2, round(found.pitch))), found.off)
+    return CellFrames(centre, angle, float(max(2, round(found.pitch))), found.off, seen.outlines)
 
 
 def reframed(puzzle: Puzzle, frames: CellFrames) -> Puzzle:
@@ -86,7 +92,9 @@ def _shifted(pixels: Pixels, centre: NDArray[np.float64], side: int) -> Pixels:
     """The fragment with this place in the middle of a container; what does not fit is cut off."""
     out = np.zeros((side, side, 4), dtype=np.uint8)
     height, width = pixels.shape[:2]
-    left, top = (round(side / 2 - middle - float(at)) for middle, at in zip((width / 2, height / 2), centre, strict=True))
+    left, top = (
+        round(side / 2 - middle - float(at)) for middle, at in zip((width / 2, height / 2), centre, strict=True)
+    )
     rows, cols = slice(max(top, 0), min(top + height, side)), slice(max(left, 0), min(left + width, side))
     out[rows, cols] = pixels[rows.start - top : rows.stop - top, cols.start - left : cols.stop - left]
     return out

@@ -7,8 +7,10 @@ trained network (learn/frames.py has the mathematics) looks along each outline, 
     exp(4 i angle) ~ sum_s v_s (a_s + i b_s) exp(4 i tau_s)     tau the direction of t, counter-clockwise as displayed
     log(pitch / size) = sum_s w_s p_s                        size: sqrt(area) of the median fragment
 
-with weights w and v that are positive and sum to 1 over an outline. `angle` is that of the cell's row direction in the
-fragment's frame: turned by -angle, and perhaps by quarter turns, the fragment stands upright in its cell.
+with weights w and v that are positive and sum to 1 over an outline. The mean of a further vote is the log-odds that the
+fragment was cut along rows and columns at all: of a torn piece no other vote means anything. `angle` is that of the
+cell's row direction in the fragment's frame: turned by -angle, and perhaps by quarter turns, the fragment stands
+upright in its cell.
 """
 
 from __future__ import annotations
@@ -22,21 +24,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.measure.outline import REFERENCE, STEP, read_outlines
-from jigsync.measure.outline_features import DEPTHS, DISTANCES, OWN, features, neighbours
+from jigsync.measure.outline import REFERENCE, STEP
+from jigsync.measure.outline_features import DEPTHS, DISTANCES, OWN, neighbours
 from jigsync.measure.outline_features import VERSION as OUTLINES
 from jigsync.measure.parts import side_by_side, spans
+from jigsync.measure.seen import Seen
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.values import angles
 from jigsync.values.outlines import Floats, Outlines
-from jigsync.values.puzzle import Puzzle
 
 FORMAT: Final = "jigsync-frames/1"
 SHIPPED: Final = "frames.onnx"
 CHANNELS: Final = len(DEPTHS) + OWN - 4 * len(DEPTHS) + 1 + 2
 """Alpha at all depths, turns and heights, the fragment's size, and where a sample is from the centroid."""
-VOTES: Final = 10
-"""Numbers per sample: d, e, a, b, log w, log v, p, and the logarithms of how far off centre, angle and p are."""
+VOTES: Final = 11
+"""Numbers per sample: d, e, a, b, log w, log v, p, the logarithms of how far off centre, angle and p are, and whether
+there is a cell."""
 STEEPEST: Final = 8.0
 """Largest |log w|."""
 OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"votes": (VOTES,)}
@@ -52,12 +55,14 @@ class Frames:
         angle: (N,) radians, modulo a quarter turn.
         pitch: px, of all of them.
         off: (N, 2) how far off centre (pitches) and angle (radians) are expected to be.
+        celled: (N,) log-odds that a fragment was cut along rows and columns.
     """
 
     centre: Floats
     angle: Floats
     pitch: float
     off: Floats
+    celled: Floats
 
 
 def shape_features(seen: NDArray[np.float32], outlines: Outlines) -> NDArray[np.float32]:
@@ -104,8 +109,13 @@ def counted(outlines: Outlines, votes: NDArray[np.float32]) -> Frames:
     tau = np.arctan2(-tangent[:, 1], tangent[:, 0])
     axis = np.add.reduceat(v * (votes[:, 2] + 1j * votes[:, 3]) * np.exp(4j * tau), first)
     pitch = float(size * np.exp(np.median(np.add.reduceat(w * votes[:, 6], first))))
-    off = np.exp(np.add.reduceat(votes[:, 7:9], first, axis=0) / count[:, None])
-    return Frames(centre, np.asarray(angles.wrap(np.angle(axis)) / 4), pitch, off)
+    means = np.add.reduceat(votes[:, 7:], first, axis=0) / count[:, None]
+    return Frames(centre, np.asarray(angles.wrap(np.angle(axis)) / 4), pitch, np.exp(means[:, :2]), means[:, 3])
+
+
+def celled(frames: Frames) -> bool:
+    """Were the fragments, by and large, cut along rows and columns?"""
+    return float(frames.celled.mean()) > 0
 
 
 class FrameModel:
@@ -127,11 +137,9 @@ class FrameModel:
         parts = spans(len(start) - 1, FRAGMENTS_AT_ONCE)
         return np.concatenate(side_by_side([lambda part=part: run(part) for part in parts]))
 
-    def frames(self, puzzle: Puzzle) -> Frames:
+    def frames(self, seen: Seen) -> Frames:
         """The cells of a puzzle's fragments."""
-        outlines, scans = read_outlines(puzzle)
-        seen = shape_features(features(puzzle, outlines, scans), outlines)
-        return counted(outlines, self.votes(seen, outlines.start))
+        return counted(seen.outlines, self.votes(shape_features(seen.features, seen.outlines), seen.outlines.start))
 
 
 @cache

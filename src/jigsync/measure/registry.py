@@ -21,7 +21,10 @@ _REGISTRY: Final[dict[str, tuple[str, str]]] = {
     "silhouette": ("jigsync.measure.boundary:Boundary", "fit of the two contours, no colour"),
     "content": ("jigsync.measure.content:Content", "frozen features of whole fragments; needs the extra 'content'"),
     "content-band": ("jigsync.measure.content:Content", "frozen features of the band along the contour; likewise"),
-    "framed": ("jigsync.measure.framed:Framed", "learned, of fragments of rows and columns at any angle, without frames"),
+    "framed": (
+        "jigsync.measure.framed:Framed",
+        "learned, of fragments of rows and columns at any angle, without frames",
+    ),
     "contours": (
         "jigsync.measure.contours:Contours",
         "outlines of any shape at any angle, by a trained network: poses, no grid",

@@ -23,7 +23,6 @@ from jigsync.solvers.free.seat import seated
 from jigsync.values import angles
 from jigsync.values.cell_frames import CellFrames
 from jigsync.values.layout import Grid
-from jigsync.values.outlines import Outlines
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -111,13 +110,13 @@ def gridded(answer: Assignment) -> Assignment:
     return replace(answer, layout=found.grid, slots=slots, turns=turns, poses=lying)
 
 
-def in_frames(answer: Assignment, frames: CellFrames, outlines: Outlines) -> Assignment:
+def in_frames(answer: Assignment, frames: CellFrames) -> Assignment:
     """An answer in cells as the poses of fragments whose cells lie like this in their pictures, outlines meeting."""
     if not answer or answer.poses is not None:
         return answer
     row, col = answer.slots // answer.grid.cols, answer.slots % answer.grid.cols
     angle, xy = frames.poses(row, col, answer.turns)
-    pose = seated(outlines, frames, row, col, np.concatenate([xy, angle[:, None]], axis=1))
+    pose = seated(frames, row, col, np.concatenate([xy, angle[:, None]], axis=1))
     xy, angle = pose[:, :2], pose[:, 2]
     component = np.where(answer.slots >= 0, 0, -1)
     return replace(answer, poses=Poses(angle, xy, component, pitch=frames.pitch, quarter=frames.quarter))

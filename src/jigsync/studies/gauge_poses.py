@@ -120,7 +120,7 @@ def planted_cases(sizes: Iterable[int], seeds: int, seed: int) -> Iterator[PoseC
 
 
 def torn_cases(measurer: str | None, seed: int) -> Iterator[PoseCase]:
-    """The bundled pictures, torn and measured: by what fits them, or by the measurer named.
+    """The bundled pictures, torn and measured: by their contours, or by the measurer named.
 
     Raises:
         OptionError: the measurer named gives sides and cells, no free hypotheses.
@@ -128,11 +128,10 @@ def torn_cases(measurer: str | None, seed: int) -> Iterator[PoseCase]:
     from jigsync import data
     from jigsync.api import tear
     from jigsync.measure import registry
-    from jigsync.measure.choice import measurer_for
 
     for name in data.names():
         puzzle = tear(data.picture(name), PIECES, seed, size=96)
-        used = measurer or measurer_for(puzzle)
+        used = measurer or "contours"
         pairs = registry.get(used).measure(puzzle).pairs
         if not isinstance(pairs, Hypothesised):
             raise OptionError(f"The measurer '{used}' gives no free hypotheses: the study takes those that do.")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.values import angles
+from jigsync.values.outlines import Outlines
 
 Floats = NDArray[np.float64]
 
@@ -27,12 +28,14 @@ class CellFrames:
         angle: (N,) radians; all 0 where fragments lie at quarter turns exactly.
         pitch: px, of all of them.
         off: (N, 2) how far off centre (pitches) and angle (radians) are expected to be.
+        outlines: of the fragments, which they were told from.
     """
 
     centre: Floats
     angle: Floats
     pitch: float
     off: Floats
+    outlines: Outlines
 
     @property
     def quarter(self) -> bool:
@@ -47,4 +50,6 @@ class CellFrames:
 
     def select(self, members: NDArray[np.int64]) -> CellFrames:
         """Those of some fragments."""
-        return CellFrames(self.centre[members], self.angle[members], self.pitch, self.off[members])
+        return CellFrames(
+            self.centre[members], self.angle[members], self.pitch, self.off[members], self.outlines.select(members)
+        )

@@ -26,7 +26,7 @@ from jigsync.io.files import json_bytes, open_plain, parse_json, read_bytes
 from jigsync.io.images import image_bytes_sha256, png_bytes, read_rgb
 from jigsync.io.puzzle_folder import puzzle_members
 from jigsync.measure import learned, registry
-from jigsync.measure.choice import OF_CELLS, measurer_for
+from jigsync.measure.choice import shows_cells
 from jigsync.render.assemble import assemble
 from jigsync.scan import extract
 from jigsync.solution import Solution
@@ -89,7 +89,7 @@ class Bench:
         """What sides say of a puzzle, as the page shows cells; of the last one it is still known."""
         if self._measured is None or self.holds != name:
             self.forget()
-            self._measured, self.holds, self.ready = registry.get(OF_CELLS).measure(puzzle), name, True
+            self._measured, self.holds, self.ready = registry.get(registry.DEFAULT).measure(puzzle), name, True
         return self._measured
 
     def forget(self) -> None:
@@ -247,7 +247,7 @@ def solve(bench: Bench, name: str, puzzle: dict[str, Any], options: dict[str, An
         time_limit=left,
         progress=watch,
     )
-    hint = FREE if _doubtful(solution) and measurer_for(opened) != OF_CELLS else ""
+    hint = FREE if _doubtful(solution) and not shows_cells(opened) else ""
     reason = " ".join(part for part in (solution.reason, hint) if part)
     return {"reason": reason, "energy": solution.energy, "shown": _shown(solution)}
 

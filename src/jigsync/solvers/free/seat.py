@@ -18,7 +18,7 @@ from jigsync.solvers.free.links import Links
 from jigsync.solvers.free.polish import polish
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.values.cell_frames import CellFrames
-from jigsync.values.outlines import Matches, Outlines
+from jigsync.values.outlines import Matches
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,11 +31,11 @@ LEAST: Final = (0.01, 0.01)
 """Least doubt of a frame: pitches, radians."""
 
 
-def seated(outlines: Outlines, frames: CellFrames, row: Ints, col: Ints, pose: Floats) -> Floats:
+def seated(frames: CellFrames, row: Ints, col: Ints, pose: Floats) -> Floats:
     """Poses after the fit. Shapes: row, col (N,), -1 for fragments without a cell; pose (N, 3) -> (N, 3)."""
     if len(row) > MOST:
         return pose
-    shapes = Shapes.of(outlines)
+    shapes = Shapes.of(frames.outlines)
     there = row >= 0
     i, j = np.nonzero(np.triu(np.abs(row[:, None] - row) + np.abs(col[:, None] - col) == 1) & there[:, None] & there)
     doubt = np.maximum(frames.off, LEAST) * (frames.pitch, 1.0)
@@ -47,7 +47,7 @@ def seated(outlines: Outlines, frames: CellFrames, row: Ints, col: Ints, pose: F
     nothing = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     gap = max(0.0, frames.pitch - float(np.median(np.sqrt(shapes.area))))
     done = polish(
-        shapes, pose, np.where(there, 0, -1), Joined.of(outlines, nothing), links,
+        shapes, pose, np.where(there, 0, -1), Joined.of(frames.outlines, nothing), links,
         gap=gap, gap_sigma=OF_GAP * frames.pitch, trust=1.0, turning=not frames.quarter,
     )  # fmt: skip
     return done.pose
