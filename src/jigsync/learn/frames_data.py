@@ -22,14 +22,15 @@ from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 MIXTURE: Final[Mapping[str, Kind]] = {
-    "squares": Swept(0.05, (0, 0), (0, 0), (0, 0.05)),
-    "light": Swept(0.12, (2, 12), (0, 0.08), (0, 0.0)),
-    "medium": Swept(0.20, (10, 22), (0.04, 0.14), (0, 0.0)),
-    "severe": Swept(0.34, (20, 32), (0.08, 0.22), (0, 0.0)),
-    "eroded": Swept(0.14, (0, 0), (0.03, 0.22), (0, 0.0)),
-    "torn": Torn(0.08, erosion=(0.0, 0.08)),
-    "cuts": Torn(0.04, "cuts", erosion=(0.0, 0.06)),
-    "knobs": Torn(0.03, "knobs", erosion=(0.0, 0.03)),
+    "squares": Swept(0.04, (0, 0), (0, 0), (0, 0.05)),
+    "light": Swept(0.10, (2, 12), (0, 0.08), (0, 0.0)),
+    "medium": Swept(0.14, (10, 22), (0.04, 0.14), (0, 0.0)),
+    "severe": Swept(0.26, (20, 32), (0.08, 0.22), (0, 0.0)),
+    "extreme": Swept(0.22, (28, 32), (0.14, 0.24), (0, 0.0)),
+    "eroded": Swept(0.14, (0, 0), (0.03, 0.24), (0, 0.0)),
+    "torn": Torn(0.06, erosion=(0.0, 0.08)),
+    "cuts": Torn(0.02, "cuts", erosion=(0.0, 0.06)),
+    "knobs": Torn(0.02, "knobs", erosion=(0.0, 0.03)),
 }
 """What is seen is an outline: colours do not matter, and are not damaged."""
 
