@@ -64,7 +64,7 @@ def settled(seen: Seen, found: Frames) -> CellFrames:
         # Between pixels where the picture's own centre is: sides of even length have theirs between two.
         sides = np.array([pixels.shape[1::-1] for pixels in seen.puzzle.fragments.pixels])
         centre = np.round(centre - sides % 2 / 2) + sides % 2 / 2
-    return CellFrames(centre, angle, float(max(2, round(found.pitch))), found.off, seen.outlines)
+    return CellFrames(centre, angle, found.pitch, found.off, found.pitch_off, seen.outlines)
 
 
 def reframed(puzzle: Puzzle, frames: CellFrames) -> Puzzle:
@@ -74,7 +74,7 @@ def reframed(puzzle: Puzzle, frames: CellFrames) -> Puzzle:
         _shifted(fragment, centre, side) if frames.quarter else _turned(fragment, centre, float(angle), side)
         for fragment, centre, angle in zip(puzzle.fragments.pixels, frames.centre, frames.angle, strict=True)
     )
-    return Puzzle(Fragments(puzzle.ids, pixels), int(frames.pitch), side, puzzle.name)
+    return Puzzle(Fragments(puzzle.ids, pixels), max(2, round(frames.pitch)), side, puzzle.name)
 
 
 def _side(puzzle: Puzzle, frames: CellFrames) -> int:

@@ -55,6 +55,7 @@ class Frames:
         angle: (N,) radians, modulo a quarter turn.
         pitch: px, of all of them.
         off: (N, 2) how far off centre (pitches) and angle (radians) are expected to be.
+        pitch_off: how far off the pitch is expected to be, as a share of it.
         celled: (N,) log-odds that a fragment was cut along rows and columns.
     """
 
@@ -62,6 +63,7 @@ class Frames:
     angle: Floats
     pitch: float
     off: Floats
+    pitch_off: float
     celled: Floats
 
 
@@ -110,7 +112,8 @@ def counted(outlines: Outlines, votes: NDArray[np.float32]) -> Frames:
     axis = np.add.reduceat(v * (votes[:, 2] + 1j * votes[:, 3]) * np.exp(4j * tau), first)
     pitch = float(size * np.exp(np.median(np.add.reduceat(w * votes[:, 6], first))))
     means = np.add.reduceat(votes[:, 7:], first, axis=0) / count[:, None]
-    return Frames(centre, np.asarray(angles.wrap(np.angle(axis)) / 4), pitch, np.exp(means[:, :2]), means[:, 3])
+    off, pitch_off = np.exp(means[:, :2]), float(np.exp(np.median(means[:, 2])))
+    return Frames(centre, np.asarray(angles.wrap(np.angle(axis)) / 4), pitch, off, pitch_off, means[:, 3])
 
 
 def celled(frames: Frames) -> bool:

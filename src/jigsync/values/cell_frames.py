@@ -28,6 +28,7 @@ class CellFrames:
         angle: (N,) radians; all 0 where fragments lie at quarter turns exactly.
         pitch: px, of all of them.
         off: (N, 2) how far off centre (pitches) and angle (radians) are expected to be.
+        pitch_off: the same of the pitch, as a share of it.
         outlines: of the fragments, which they were told from.
     """
 
@@ -35,6 +36,7 @@ class CellFrames:
     angle: Floats
     pitch: float
     off: Floats
+    pitch_off: float
     outlines: Outlines
 
     @property
@@ -50,6 +52,7 @@ class CellFrames:
 
     def select(self, members: NDArray[np.int64]) -> CellFrames:
         """Those of some fragments."""
+        outlines = self.outlines.select(members)
         return CellFrames(
-            self.centre[members], self.angle[members], self.pitch, self.off[members], self.outlines.select(members)
+            self.centre[members], self.angle[members], self.pitch, self.off[members], self.pitch_off, outlines
         )
