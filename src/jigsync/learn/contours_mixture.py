@@ -101,18 +101,18 @@ class Swept:
 
 
 MIXTURE: Final[Mapping[str, Kind]] = {
-    "torn": Torn(0.05, photo=(0.0, 0.08)),
-    "many": Torn(0.05, pieces=(24, 40), erosion=(0.0, 0.03), size=(48, 80)),
-    "worn": Torn(0.08, erosion=(0.005, 0.03), photo=(0.0, 0.1)),
-    "rubbed": Torn(0.10, erosion=(0.03, 0.07), photo=(0.0, 0.15)),
-    "rimmed": Torn(0.04, erosion=(0.0, 0.01), rim=(0.01, 0.06), photo=(0.0, 0.1)),
-    "cuts": Torn(0.06, "cuts", erosion=(0.0, 0.03), photo=(0.0, 0.08)),
-    "knobs": Torn(0.06, "knobs", erosion=(0.0, 0.02), photo=(0.0, 0.1)),
-    "light": Swept(0.08, (4, 20), (0, 0.08), (0, 0.1)),
-    "heavy": Swept(0.18, (8, 32), (0.04, 0.14), (0.05, 0.2)),
-    "severe": Swept(0.12, (16, 32), (0.12, 0.22), (0.05, 0.22)),
-    "squares": Swept(0.08, (0, 0), (0, 0), (0, 0.05)),
-    "eroded": Swept(0.10, (0, 0), (0.03, 0.22), (0.0, 0.15)),
+    "torn": Torn(0.06, photo=(0.0, 0.08)),
+    "many": Torn(0.08, pieces=(24, 40), erosion=(0.0, 0.03), size=(48, 80)),
+    "worn": Torn(0.12, erosion=(0.005, 0.03), photo=(0.0, 0.1)),
+    "rubbed": Torn(0.14, erosion=(0.03, 0.07), photo=(0.0, 0.15)),
+    "rimmed": Torn(0.06, erosion=(0.0, 0.01), rim=(0.01, 0.06), photo=(0.0, 0.1)),
+    "cuts": Torn(0.08, "cuts", erosion=(0.0, 0.03), photo=(0.0, 0.08)),
+    "knobs": Torn(0.08, "knobs", erosion=(0.0, 0.02), photo=(0.0, 0.1)),
+    "light": Swept(0.06, (4, 20), (0, 0.08), (0, 0.1)),
+    "heavy": Swept(0.12, (8, 32), (0.04, 0.14), (0.05, 0.2)),
+    "severe": Swept(0.06, (16, 32), (0.12, 0.22), (0.05, 0.22)),
+    "squares": Swept(0.06, (0, 0), (0, 0), (0, 0.05)),
+    "eroded": Swept(0.08, (0, 0), (0.03, 0.22), (0.0, 0.15)),
 }
 
 ANY: Final = 0.6
