@@ -14,7 +14,7 @@ import numpy as np
 
 from jigsync.measure.contours import Contours
 from jigsync.measure.framed import Framed
-from jigsync.measure.frames import celled, load_frames
+from jigsync.measure.frames import celled, load_frames, perhaps_celled
 from jigsync.measure.learned import Learned
 from jigsync.measure.seen import Seen
 from jigsync.values.errors import JigsyncError
@@ -45,4 +45,5 @@ def readings(puzzle: Puzzle) -> Iterator[Measurements]:
         yield Contours().of(seen)
     else:
         yield Contours().of(seen)
-        yield Framed().of(seen, frames)
+        if perhaps_celled(frames):
+            yield Framed().of(seen, frames)
