@@ -134,6 +134,7 @@ class ProjectModel(Model):
     format: Literal["jigsync-project/1"] = "jigsync-project/1"
     name: Annotated[str, Field(max_length=100)] = "puzzle"
     grid: GridText | None = None
+    layout: Literal["auto", "grid", "free"] = "auto"
     upright: bool = False
     steps: Annotated[list[Step], FailFast(), Field(min_length=1, max_length=200)]
     at: Annotated[int, Field(ge=0, lt=200)] = 0
