@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from jigsync.io.placement_json import MAX_COMPONENT, MAX_XY
 from jigsync.io.solution_file import MAX_ANGLES
 from jigsync.values.placement import Status
+from jigsync.web.drawings import PictureFormat
 from jigsync.web.limits import MOST_FRAGMENTS
 
 Value = TypeVar("Value")
@@ -225,8 +226,13 @@ class PictureRequest(Model):
     """Which picture to draw."""
 
     solution: SolutionModel
-    gaps: bool = False
-    longest: Annotated[int, Field(ge=16, le=20_000)] | None = Field(None, description="shrink to so many pixels")
+    format: PictureFormat = Field(
+        "png", description="svg and ora have a layer for each fragment, the sheet is a PDF to print"
+    )
+    gaps: bool = Field(False, description="pull the fragments apart; of png and tiff")
+    longest: Annotated[int, Field(ge=16, le=20_000)] | None = Field(
+        None, description="shrink to so many pixels; of png and tiff"
+    )
 
 
 class CellRequest(Model):
