@@ -165,6 +165,7 @@ class Workbench {
     const kept = await this.session.restored();
     if (!kept || this.puzzle) return;
     this.open(kept.puzzle, kept.project, kept.version);
+    if (kept.synced) this.session.sent = this.step;
     if (kept.theirs) this.torn(kept.theirs);
     if (kept.job) this.rejoin(kept.job);
   }
