@@ -81,7 +81,8 @@ export class Panels {
   busy(words) {
     $("busy").hidden = !words;
     $("busy-text").textContent = words;
-    for (const id of ["choose-files", "choose-folder", "example", "cut-own"]) $(id).disabled = Boolean(words);
+    const doors = ["choose-files", "choose-folder", "choose-photographs", "example", "cut-own"];
+    for (const id of doors) $(id).disabled = Boolean(words);
     if (words) this.clear();
   }
 
