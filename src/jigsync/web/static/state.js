@@ -55,10 +55,13 @@ export const isPlaced = (step, id) => placed(step, id)?.row != null;
 
 export function withFragments(step, changes) {
   const fragments = { ...step.solution.fragments, ...changes };
-  return restated({ ...step, solution: { ...step.solution, fragments } });
+  return restated({ ...step, solution: { ...unsaid(step.solution), fragments } });
 }
 
 const OURS = /^\d+ fragments? (is|are) not placed\.$/;
+
+// What a solver said of the whole no longer holds once a person has changed it.
+const unsaid = (solution) => ("confidence" in solution ? { ...solution, confidence: null } : solution);
 
 // An answer that placed everything is partial once a person has taken something off, and whole when it is back.
 export function restated(step) {

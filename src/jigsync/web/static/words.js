@@ -35,7 +35,8 @@ export function verdictOf(step) {
     `${on.length} of ${few(all.length, "fragment")} placed ${shape} in ${took(solution.seconds)}.`,
     solution.reason ?? "",
     solution.note ?? "",
-    sure.length ? `The solver is ${percent(mean(sure))} sure on average, ${percent(Math.min(...sure))} at least.` : "",
+    solution.confidence != null ? `It is right with a probability of ${percent(solution.confidence)}.` : "",
+    sure.length ? `The solver is ${percent(mean(sure))} sure of a fragment on average, ${percent(Math.min(...sure))} at least.` : "",
     on.length > sure.length && sure.length ? `${few(on.length - sure.length, "fragment is", "fragments are")} where you put them.` : "",
   ];
   const status = STATUS[solution.status] ?? `${solution.status}.`;
