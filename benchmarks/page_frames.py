@@ -102,7 +102,7 @@ def during(page: Any, what: str, seconds: float) -> dict[str, float]:
     """Frames while something is done."""
     box = page.locator("#table canvas").bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.focus("[role=application]")
+    page.focus("#table [role=application]")
     page.keyboard.press("Escape")
     page.keyboard.press("0")
     if what == "drag all":
