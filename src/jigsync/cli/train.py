@@ -304,7 +304,7 @@ def frames(
     out: Out,
     val: Val = None,
     start: Start = None,
-    steps: Steps = 12_000,
+    steps: Steps = 4_500,
     samples: Samples = 4,
     reuse: Reuse = 6.0,
     rate: Rate = 1.5e-3,
