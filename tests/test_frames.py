@@ -75,7 +75,7 @@ def test_torn_pieces_have_no_cells() -> None:
 
 def test_one_sure_fragment_does_not_outweigh_the_others() -> None:
     frames = load_frames().frames(Seen.of(torn()))
-    assert celled(replace(frames, celled=np.array([1.0, 1.0, 1.0, -40.0])))
+    assert celled(replace(frames, celled=np.array([2.0, 2.0, 2.0, -40.0])))
     assert not celled(replace(frames, celled=np.array([1.0, -40.0, -40.0])))
 
 
