@@ -44,7 +44,7 @@ def sample_of(puzzle: Puzzle, truth: Truth) -> dict[str, NDArray[Any]]:
     outlines, scans = read_outlines(puzzle)
     size = size_of(outlines)
     n = len(puzzle)
-    seen = {
+    seen: dict[str, NDArray[Any]] = {
         "features": shape_features(features(puzzle, outlines, scans), outlines).astype(np.float16),
         "start": outlines.start,
         "normal": outlines.normal.astype(np.float32),

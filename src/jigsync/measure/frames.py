@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -101,24 +101,24 @@ def centroids(outlines: Outlines) -> Floats:
 
 def counted(outlines: Outlines, votes: NDArray[np.float32]) -> Frames:
     """The frames that votes say. Shapes: (T, VOTES)."""
-    votes = votes.astype(np.float64)
+    said: Floats = votes.astype(np.float64)
     first, count = outlines.start[:-1], np.diff(outlines.start)
 
     def shares(logits: Floats) -> Floats:
         weight = np.exp(np.clip(logits, -STEEPEST, STEEPEST))
-        return weight / np.repeat(np.add.reduceat(weight, first), count)
+        return np.asarray(weight / np.repeat(np.add.reduceat(weight, first), count))
 
-    w, v = shares(votes[:, 4]), shares(votes[:, 5])
+    w, v = shares(said[:, 4]), shares(said[:, 5])
     n = outlines.normal
     tangent = np.stack([-n[:, 1], n[:, 0]], axis=1)
     size = size_of(outlines)
-    moved = votes[:, :1] * n + votes[:, 1:2] * tangent
+    moved = said[:, :1] * n + said[:, 1:2] * tangent
     centre = centroids(outlines) + size * np.add.reduceat(w[:, None] * moved, first, axis=0)
     tau = np.arctan2(-tangent[:, 1], tangent[:, 0])
-    axis = np.add.reduceat(v * (votes[:, 2] + 1j * votes[:, 3]) * np.exp(4j * tau), first)
-    u = np.exp(np.clip(votes[:, 7], -STEEPEST, STEEPEST))
-    pitch = float(size * np.exp(u @ votes[:, 6] / u.sum()))
-    means = np.add.reduceat(votes[:, 8:], first, axis=0) / count[:, None]
+    axis = np.add.reduceat(v * (said[:, 2] + 1j * said[:, 3]) * np.exp(4j * tau), first)
+    u = np.exp(np.clip(said[:, 7], -STEEPEST, STEEPEST))
+    pitch = float(size * np.exp(u @ said[:, 6] / u.sum()))
+    means = np.add.reduceat(said[:, 8:], first, axis=0) / count[:, None]
     off, pitch_off = np.exp(means[:, :2]), float(np.exp(means[:, 2].mean()))
     return Frames(centre, np.asarray(angles.wrap(np.angle(axis)) / 4), pitch, off, pitch_off, means[:, 3])
 
@@ -154,7 +154,7 @@ class FrameModel:
             return self._session.run(wanted, feed)[0]
 
         parts = spans(len(start) - 1, FRAGMENTS_AT_ONCE)
-        return np.concatenate(side_by_side([lambda part=part: run(part) for part in parts]))
+        return np.concatenate(side_by_side([partial(run, part) for part in parts]))
 
     def frames(self, seen: Seen) -> Frames:
         """The cells of a puzzle's fragments."""

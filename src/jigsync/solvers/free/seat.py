@@ -54,7 +54,7 @@ def seated(frames: CellFrames, row: Ints, col: Ints, pose: Floats) -> Floats:
     spread = np.zeros((len(i), 3, 3))
     spread[:, :2, :2] = both[:, :1, None] * np.eye(2) + of_pitch**2 * step[:, :, None] * step[:, None]
     spread[:, 2, 2] = both[:, 1]
-    links = Links(i, j, motion.between(pose[i], pose[j]), np.linalg.inv(spread))
+    links = Links(i, j, motion.between(pose[i], pose[j]), np.asarray(np.linalg.inv(spread), dtype=np.float64))
     nothing = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     gap = max(0.0, frames.pitch - float(np.median(np.sqrt(shapes.area))))
     trust = (NOISE**2 + (VARIES * gap) ** 2) / noise_of(gap) ** 2
