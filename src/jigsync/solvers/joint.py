@@ -21,16 +21,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Final, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Final
 
 from jigsync.engine.search import MapResult, solve_map
 from jigsync.solvers.base import Assignment, Budget, SolveRequest
 from jigsync.solvers.confidence import confidences
+from jigsync.solvers.energy import energy_of
 from jigsync.solvers.evidence import Evidence
 from jigsync.solvers.free.solver import Free as FreePoses
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Free, Grid
 
 LADDER: Final = ((0.03, 4), (0.1, 1))
@@ -41,17 +40,6 @@ hundred eroded fragments have about the same energy in 5 rows as in 10 while the
 MARGIN: Final = 0.15
 """Of the grids of a rung, those go on whose energy is within this share of the best one's: little effort leaves a hard
 puzzle's true grid behind a wrong one, but never by much."""
-
-
-class _Found(NamedTuple):
-    result: MapResult
-    grid: Grid
-
-    @property
-    def worth(self) -> float:
-        """Log-probability of the placement and its grid, up to a constant."""
-        n, x = int((self.result.slots >= 0).sum()), abs(math.log(self.grid.rows / self.grid.cols))
-        return self.result.energy - LONG * max(n, FEW) * (x * x if x < 1 else 2 * x - 1)
 
 
 class Joint:
@@ -71,7 +59,7 @@ class Joint:
         rungs = [*LADDER, (1.0, 1)] if len(grids) > 1 else [(1.0, 1)]
         work = sum(effort for effort, _ in rungs)
         done = 0.0
-        best: _Found | None = None
+        best: MapResult | None = None
         for effort, keep in rungs:
             if len(grids) == 1 and effort < 1:  # decided: nothing is left to compare
                 done += effort / work
@@ -79,12 +67,12 @@ class Joint:
             found = []
             for k, grid in enumerate(grids):
                 share = effort / work / len(grids)
-                found.append(_Found(_run(request, evidence, grid, budget, effort, done, share, len(grids) - k), grid))
+                found.append(_run(request, evidence, grid, budget, effort, done, share, len(grids) - k))
                 done += share
-            found.sort(key=lambda f: -f.worth)
-            enough = found[0].worth - MARGIN * abs(found[0].worth)
-            grids = [f.grid for f in found[:keep] if f.worth >= enough]
-            if best is None or best.grid != found[0].grid or found[0].worth > best.worth:
+            found.sort(key=worth, reverse=True)
+            enough = worth(found[0]) - MARGIN * abs(worth(found[0]))
+            grids = [f.grid for f in found[:keep] if worth(f) >= enough]
+            if best is None or best.grid != found[0].grid or worth(found[0]) > worth(best):
                 best = found[0]
             if budget.stopped:
                 break
@@ -119,28 +107,27 @@ def _run(
         time_limit=None if seconds is None else max(1e-3, seconds / left),
         effort=effort,
         threads=request.threads,
-        progress=lambda energy, part: budget.go_on(
-            f"solving {grid}", done + share * part, -energy if math.isfinite(energy) else None
+        progress=lambda score, part: budget.go_on(
+            f"solving {grid}", done + share * part, energy_of(score) if math.isfinite(score) else None
         ),
-        better=lambda energy, slots, turns: _show(request, grid, budget, energy, slots, turns),
+        better=lambda score, found: _show(request, budget, energy_of(score), found),
     )
 
 
-def _show(
-    request: SolveRequest, grid: Grid, budget: Budget, energy: float, slots: NDArray[np.int32], turns: NDArray[np.int32]
-) -> None:
+def _show(request: SolveRequest, budget: Budget, energy: float, found: Arrangement) -> None:
     """Lets the progress show a placement that is better than what was seen in any grid."""
-    if request.progress is not None and (budget.best is None or -energy < (budget.best.energy or 0.0)):
-        chosen = request.belonging
-        budget.best = Assignment.of(
-            request, grid, slots[chosen].astype(np.int64), turns[chosen].astype(np.int64), -energy
-        )
+    if request.progress is not None and (budget.best is None or energy < (budget.best.energy or 0.0)):
+        budget.best = Assignment.of(request, found.select(request.belonging), energy)
 
 
-def _answer(request: SolveRequest, evidence: Evidence, best: _Found, budget: Budget) -> Assignment:
-    result, grid = best
+def worth(result: MapResult) -> float:
+    """Log-probability of a placement and its grid, up to a constant."""
+    n, x = int((result.slots >= 0).sum()), abs(math.log(result.grid.rows / result.grid.cols))
+    return result.score - LONG * max(n, FEW) * (x * x if x < 1 else 2 * x - 1)
+
+
+def _answer(request: SolveRequest, evidence: Evidence, result: MapResult, budget: Budget) -> Assignment:
     note = budget.stopped or f"{result.starts} starts, {result.moves:,} moves"
-    slots, turns = (part[request.belonging].astype(np.int64) for part in (result.slots, result.turns))
-    answer = Assignment.of(request, grid, slots, turns, -result.energy, note=note)
-    sure = confidences(evidence.scores, grid, answer.slots, answer.turns, result.marginals, pinned=request.pinned(grid))
+    answer = Assignment.of(request, result.select(request.belonging), energy_of(result.score), note=note)
+    sure = confidences(evidence.scores, answer, result.marginals, pinned=request.pinned(result.grid))
     return replace(answer, confidences=sure)

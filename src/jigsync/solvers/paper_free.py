@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from jigsync.solvers.base import Assignment, Poses, SolveRequest
+from jigsync.solvers.base import Assignment, SolveRequest
 from jigsync.sync.graph import Graph, Ints
 from jigsync.sync.pose_graph import PosePrior
 from jigsync.sync.poses import CERTAIN, PoseOptions, PoseResult, synchronize_poses
+from jigsync.values.arrangement import Poses
 from jigsync.values.hypotheses import PairHypotheses
 from jigsync.values.pose import Pose
 
@@ -65,7 +66,7 @@ def _poses(request: SolveRequest, result: PoseResult, component: Ints, pins: dic
     for k, pin in pins.items():
         angle[k], xy[k] = pin.angle, pin.xy
     n, chosen = len(request.ids), request.belonging
-    whole = Poses(np.zeros(n), np.zeros((n, 2)), np.full(n, -1, np.int64))
+    whole = Poses.nowhere(n)
     whole.angle[chosen], whole.xy[chosen], whole.component[chosen] = angle, xy, component
     return whole
 

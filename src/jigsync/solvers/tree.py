@@ -19,11 +19,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import Ints, placement_energy
-from jigsync.solvers.growth import Growth, Layout
+from jigsync.solvers.base import Assignment, Budget, Pins, SolveRequest, over_grids
+from jigsync.solvers.energy import Ints
+from jigsync.solvers.growth import Growth, Kernel
 from jigsync.solvers.table import SideTable
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 
 PARTNERS_PER_SIDE = 64
@@ -47,17 +48,16 @@ class Tree:
         edges = certain_edges(table)
         whole = None if request.pins else _largest(join(table, edges, budget))
 
-        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found:
+        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Arrangement:
             if whole is None:
-                kernel = join(table, edges, budget, grid, pins)[next(iter(pins))].layout()
+                kernel = join(table, edges, budget, grid, pins)[next(iter(pins))].kernel()
             else:
                 kernel = trim(whole, grid, may_turn=not request.gauge_fixed)
             growth = Growth(table, grid, kernel, floating=False, prefer_buddies=False)
             growth.grow(budget, "fill")
-            slots, turns = growth.layout()
-            return Found(slots, turns, placement_energy(table.scores, grid, slots, turns))
+            return growth.arrangement()
 
-        return over_grids(request, budget, attempt)
+        return over_grids(request, budget, table.scores, attempt)
 
 
 def certain_edges(table: SideTable) -> tuple[Ints, Ints]:
@@ -90,8 +90,8 @@ class _Cluster:
         self.covered = np.zeros(self.cells.max(axis=0) - self.low + 1, dtype=bool)
         self.covered[tuple((self.cells - self.low).T)] = True
 
-    def layout(self) -> Layout:
-        return Layout(np.array(self.fragments, dtype=np.int64), self.cells, self.turns)
+    def kernel(self) -> Kernel:
+        return Kernel(np.array(self.fragments, dtype=np.int64), self.cells, self.turns)
 
     def brought_along(self, s: int, other: _Cluster, t: int) -> tuple[Ints, Ints]:
         """(cells, turns) of another cluster in this one's frame when its side t touches our side s."""
@@ -149,12 +149,12 @@ def join(
     return clusters
 
 
-def trim(cluster: Layout, grid: Grid, *, may_turn: bool) -> Layout:
+def trim(cluster: Kernel, grid: Grid, *, may_turn: bool) -> Kernel:
     """The fragments inside the rows x cols window that holds the most of them, in the window's cells.
 
     A free gauge may turn the cluster: for rows != cols the window is tried both ways.
     """
-    best: tuple[int, Layout] | None = None
+    best: tuple[int, Kernel] | None = None
     for turn in (0, 1) if may_turn and grid.rows != grid.cols else (0,):
         cells = z4.act(turn, cluster.cells[:, ::-1])[:, ::-1]
         cells = cells - cells.min(axis=0)
@@ -172,12 +172,12 @@ def trim(cluster: Layout, grid: Grid, *, may_turn: bool) -> Layout:
         if best is None or counts[row, col] > best[0]:
             moved = cells - (np.array([row, col]) - np.array(grid.shape) + 1)
             inside = np.all((moved >= 0) & (moved < grid.shape), axis=1)
-            kept = Layout(cluster.fragments[inside], moved[inside], (cluster.turns[inside] + turn) % 4)
+            kept = Kernel(cluster.fragments[inside], moved[inside], (cluster.turns[inside] + turn) % 4)
             best = int(counts[row, col]), kept
     assert best is not None
     return best[1]
 
 
-def _largest(clusters: list[_Cluster]) -> Layout:
+def _largest(clusters: list[_Cluster]) -> Kernel:
     """The cluster with the most fragments; of equal ones, that of the first fragment."""
-    return max(clusters, key=lambda cluster: len(cluster.fragments)).layout()
+    return max(clusters, key=lambda cluster: len(cluster.fragments)).kernel()

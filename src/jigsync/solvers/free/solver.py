@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.solvers.base import Assignment, Budget, Poses, SolveRequest
+from jigsync.solvers.base import Assignment, Budget, SolveRequest
 from jigsync.solvers.free.evidence import Evidence
 from jigsync.solvers.free.growth import SLACK, Growth, Scene, State, agreeing
 from jigsync.solvers.free.joined import Joined
@@ -26,6 +26,7 @@ from jigsync.solvers.free.refit import refit
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.solvers.free.support import confidences, energy, support
 from jigsync.values import angles
+from jigsync.values.arrangement import Poses
 from jigsync.values.hypothesised import Hypothesised
 from jigsync.values.outlines import Matches, Outlines
 
@@ -85,7 +86,7 @@ class Free:
         n, parts = len(request.ids), int(component.max()) + 1
         if parts == 0:
             return Assignment.failure(n, f"No two fragments could be joined. {budget.stopped}".strip())
-        poses = Poses(np.zeros(n), np.zeros((n, 2)), np.full(n, -1, np.int64))
+        poses = Poses.nowhere(n)
         poses.angle[chosen], poses.xy[chosen], poses.component[chosen] = pose[:, 2], pose[:, :2], component
         confidence = np.zeros(n)
         confidence[chosen] = sure
