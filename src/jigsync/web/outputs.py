@@ -94,8 +94,8 @@ async def project(bench: Bench, puzzle: Id, request: Request) -> FileAnswer:
     container = Container(bench.room)
     part = container.add()
     try:
-        async for piece in request.stream():
-            await bench.read(partial(part.write, piece))
+        async for block in request.stream():
+            await bench.read(partial(part.write, block))
         arguments = {"puzzle": held.file.to_json(), "body": str(container.path)}
         made = await bench.work(
             lambda seconds: made_file(bench, "pack_project", arguments, seconds),

@@ -29,7 +29,7 @@ router = APIRouter(tags=["puzzles"], route_class=UploadRoute)
 
 FEW = 60
 """Up to so many fragments are cut in a moment."""
-PIECE = 1 << 16
+BLOCK = 1 << 16
 LARGEST_CELL = 128
 PREVIEW_CELL = 56
 
@@ -155,17 +155,17 @@ def describe(held: HeldPuzzle, status: int = 200) -> Response:
     if held.project is None:
         return Response(head, status, media_type="application/json")
     before, after = head.split(b'"project": null')
-    pieces = _around(before + b'"project": ', held.project, after)
-    return StreamingResponse(pieces, status, media_type="application/json")
+    blocks = _around(before + b'"project": ', held.project, after)
+    return StreamingResponse(blocks, status, media_type="application/json")
 
 
 def _around(before: bytes, path: Path, after: bytes) -> Iterator[bytes]:
-    """The pieces of a text with a file in it; a file that is gone by now is null."""
+    """The blocks of a text with a file in it; a file that is gone by now is null."""
     yield before
     try:
         with open(path, "rb") as file:
-            while piece := file.read(PIECE):
-                yield piece
+            while block := file.read(BLOCK):
+                yield block
     except FileNotFoundError:
         yield b"null"
     yield after
