@@ -144,7 +144,7 @@ def solve(
     solver: str | Solver = "jigsync",
     *,
     measurer: str | Measurer | None = None,
-    measurements: Measurements | None = None,
+    measurements: Measurements | Iterable[Measurements] | None = None,
     grid: GridLike | None = None,
     layout: LayoutName = "auto",
     pins: Mapping[str, Pose | tuple[int, int, int]] | None = None,
@@ -161,7 +161,8 @@ def solve(
         puzzle: what `load` or `cut` gave.
         solver: a name that `jigsync solvers` lists, or any object with the methods of `solvers.base.Solver`.
         measurer: a name, or any object with a `measure(puzzle) -> Measurements`; None takes what fits the fragments.
-        measurements: what was measured already; nothing is measured then.
+        measurements: what was measured already, or several ways of reading the puzzle, which are tried in turn while
+            the answer is doubtful; nothing is measured then.
         grid: rows and cols, at most four cells for every fragment; None tries all that the number of fragments allows.
         layout: "grid" puts fragments into cells, "free" gives every fragment a pose and nothing else; "auto" goes by
             what was measured: free poses from outlines, cells from sides, or where a grid is asked or cells are pinned.
@@ -238,11 +239,13 @@ def solve(
 
 
 def _readings(
-    puzzle: Puzzle, measurer: str | Measurer | None, measurements: Measurements | None
+    puzzle: Puzzle, measurer: str | Measurer | None, measurements: Measurements | Iterable[Measurements] | None
 ) -> Iterator[Measurements]:
     """What is measured: one way where somebody says which, else one after the other, as they are asked for."""
-    if measurements is not None:
+    if isinstance(measurements, Measurements):
         yield measurements
+    elif measurements is not None:
+        yield from measurements
     elif measurer is not None:
         meter = measurers.get(measurer) if isinstance(measurer, str) else measurer
         yield meter.measure(puzzle)
@@ -269,7 +272,7 @@ def candidates(
     col: int,
     *,
     measurer: str | Measurer | None = None,
-    measurements: Measurements | None = None,
+    measurements: Measurements | Iterable[Measurements] | None = None,
     limit: int = 6,
 ) -> list[Candidate]:
     """The fragments that fit a cell of a solution best, given its neighbours, best first.

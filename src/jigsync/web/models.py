@@ -12,6 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, mo
 from pydantic_core import PydanticCustomError
 
 from jigsync.io.placement_json import MAX_COMPONENT, MAX_XY
+from jigsync.io.solution_file import MAX_ANGLES
+from jigsync.values.placement import Status
 from jigsync.web.limits import MOST_FRAGMENTS
 
 Value = TypeVar("Value")
@@ -60,12 +62,12 @@ class Problem(Model):
 
 
 class PlacedModel(Model):
-    """A fragment's cell and turns; row and col are null when it is unplaced. In a grid these say where it is: angle, x
-    and y are written for other programs, and not read."""
+    """A fragment's pose, and where the layout is a grid its cell; all are null when it is unplaced. In a grid the pose
+    may be left out: the fragment then stands on its cell's centre."""
 
-    row: Cell | None
-    col: Cell | None
-    turns: Turns | None
+    row: Cell | None = None
+    col: Cell | None = None
+    turns: Turns | None = None
     confidence: Share | None = None
     component: Annotated[int, Field(ge=0, le=MAX_COMPONENT)] | None = None
     angle: Number | None = None
@@ -74,22 +76,22 @@ class PlacedModel(Model):
 
 
 class GaugeModel(Model):
-    """The global turn; `probabilities` of 0..3 further turns being upright."""
+    """The global turn; `probabilities` of further turns by `angles` being upright, in degrees; the first one is 0."""
 
-    turns: Turns | None
+    turns: Turns | None = None
     confidence: Share
-    probabilities: Annotated[list[Share], Field(min_length=4, max_length=4)] | None = None
-    angles: Annotated[list[Number], Field(min_length=4, max_length=4)] | None = None
+    probabilities: Annotated[list[Share], FailFast(), Field(max_length=MAX_ANGLES)] = []
+    angles: Annotated[list[Number], FailFast(), Field(max_length=MAX_ANGLES)] = []
 
 
 class SolutionModel(Model):
-    """solution.json of a grid, of format 2 or 1."""
+    """solution.json, of format 2 or 1."""
 
     format: Literal["jigsync-solution/2", "jigsync-solution/1"]
-    status: Literal["ok", "partial", "failed"]
+    status: Status
     reason: Text = ""
-    layout: Literal["grid"] = "grid"
-    grid: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=2, max_length=2)] | None
+    layout: Literal["grid", "free"] = "grid"
+    grid: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=2, max_length=2)] | None = None
     pitch: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
     gauge: GaugeModel
     fragments: ByFragment[PlacedModel]
@@ -101,7 +103,7 @@ class Shown(Model):
     """A solution, and what it takes to draw it."""
 
     solution: SolutionModel
-    pitch: list[int] = Field(description="height and width of a cell in fragment pixels")
+    pitch: list[int] = Field(description="height and width of a cell, or of a usual fragment, in fragment pixels")
 
 
 class Step(Model):
@@ -116,7 +118,9 @@ class SolveOptions(Model):
     """How to solve; everything may be left out."""
 
     grid: GridText | None = Field(None, description="null tries every grid that fits")
+    layout: Literal["auto", "grid", "free"] = Field("auto", description="rows and columns, or any pose at all")
     pins: ByFragment[tuple[Cell, Cell, Turns]] = Field({}, description="id -> row, col, turns: stays there")
+    places: ByFragment[tuple[Number, Number, Number]] = Field({}, description="id -> x, y, degrees: stays there")
     exclude: FragmentIds = Field([], description="ids that do not belong to the picture")
     upright: bool = Field(False, description="no fragment is turned")
     solver: Name = "jigsync"
@@ -152,6 +156,8 @@ class PuzzleModel(Model):
     fragments: list[FragmentModel]
     pitch: list[int]
     notes: list[str] = []
+    job: Annotated[str | None, Field(description="the solve of it that is under way")] = None
+    version: Annotated[int, Field(description="of its state, 0 when no window has kept one")] = 0
     project: ProjectModel | None = None
 
 
@@ -238,6 +244,24 @@ class CandidateModel(Model):
     turns: Turns
     score: float
     probability: Share
+
+
+class FitsRequest(Model):
+    """Which fragment to find places for."""
+
+    solution: SolutionModel
+    fragment: FragmentId
+    limit: Annotated[int, Field(ge=1, le=20)] = 6
+
+
+class FitModel(Model):
+    """A place where the fragment may lie: its centre and angle in degrees, and which placed fragments say so."""
+
+    x: float
+    y: float
+    angle: float
+    log_odds: float
+    beside: list[str]
 
 
 class TableRequest(Model):

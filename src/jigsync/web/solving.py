@@ -22,6 +22,8 @@ from jigsync.web.limits import STOPPING, Refusal
 from jigsync.web.models import (
     CandidateModel,
     CellRequest,
+    FitModel,
+    FitsRequest,
     JobModel,
     Shown,
     SolutionModel,
@@ -56,7 +58,9 @@ def _check(options: SolveOptions, ids: tuple[str, ...]) -> None:
     solvers.get(options.solver)
     if options.grid is not None:
         check_cells(Grid.parse(options.grid), len(ids))
-    if strangers := {*options.pins, *options.exclude} - set(ids):
+    if options.pins and options.places:
+        raise OptionError("A solve pins fragments in cells or at poses, not both.")
+    if strangers := {*options.pins, *options.places, *options.exclude} - set(ids):
         raise OptionError(f"The fragment '{min(strangers)}' is not in the puzzle.")
 
 
@@ -110,7 +114,12 @@ async def _events(job: Job, closing: Callable[[], bool]) -> AsyncIterator[str]:
 async def turned(bench: Bench, puzzle: Id, request: TurnRequest) -> Shown:
     """The same assembly after a further global turn."""
     held = bench.puzzles.get(puzzle)
-    found = await bench.read(lambda: shown(solution_of(request.solution, held.puzzle).turned(request.turns)))
+
+    def turn() -> Shown | None:
+        opened = held.puzzle
+        return shown(solution_of(request.solution, opened).turned(request.turns), opened)
+
+    found = await bench.read(turn)
     if found is None:
         raise InputError("A solution that failed cannot be turned.")
     return found
@@ -133,6 +142,20 @@ async def cell_candidates(bench: Bench, puzzle: Id, request: CellRequest) -> lis
         small=len(held.ids) <= FEW,
     )
     return [CandidateModel(**candidate) for candidate in told["candidates"]]
+
+
+@router.post("/api/puzzles/{puzzle}/fits")
+async def fragment_fits(bench: Bench, puzzle: Id, request: FitsRequest) -> list[FitModel]:
+    """The likeliest places of a fragment beside those that are placed."""
+    held = bench.puzzles.get(puzzle)
+    if request.fragment not in held.ids:
+        raise Refusal(404, f"There is no fragment '{request.fragment}' in this puzzle.")
+    arguments = {"name": held.id, "puzzle": held.file.to_json(), **plain(request)}
+    told = await bench.work(
+        lambda seconds: bench.crew.do("fits", arguments, seconds=seconds, holds=held.id),
+        small=len(held.ids) <= FEW,
+    )
+    return [FitModel(**fit) for fit in told["fits"]]
 
 
 @router.post("/solve", response_model=SolutionModel)

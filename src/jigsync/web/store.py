@@ -22,6 +22,8 @@ from jigsync.values.puzzle import Puzzle
 from jigsync.web.limits import Limits, Refusal
 from jigsync.web.pixels import PuzzleFile
 
+MOST_WINDOWS = 64
+"""Windows that are remembered to have a puzzle open."""
 LARGEST_SHOWN = 400
 """Longer side of a fragment as the page shows it, px."""
 
@@ -48,6 +50,8 @@ class HeldPuzzle:
         notes: sentences for the person who sent it.
         skews: of a scan, id -> degrees or None.
         project: the file of the state to go on from, when it came with one.
+        state, version: what a window has kept last, as JSON, and how often one has.
+        windows: those that have opened it.
     """
 
     file: PuzzleFile
@@ -57,6 +61,9 @@ class HeldPuzzle:
     project: Path | None = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     jobs: int = 0
+    state: bytes | None = None
+    version: int = 0
+    windows: set[str] = field(default_factory=set)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -77,6 +84,16 @@ class HeldPuzzle:
     def busy(self) -> bool:
         """Is a job working on it?"""
         return self.jobs > 0
+
+    def opened_in(self, window: str) -> None:
+        """A window has it now."""
+        if window and len(self.windows) < MOST_WINDOWS:
+            self.windows.add(window)
+
+    def left_by(self, window: str) -> bool:
+        """A window does not need it any more; does nobody?"""
+        self.windows.discard(window)
+        return not (window and self.windows)
 
     def remove(self) -> None:
         """Removes its files; whoever has them mapped may go on."""
