@@ -409,9 +409,12 @@ def test_convention_names() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         file = path.relative_to(PACKAGE).as_posix()
         banned = BANNED - {"piece", "pieces"} if file.startswith(BEFORE) else BANNED
-        for name in sorted(_defined_names(ast.parse(path.read_text(encoding="utf-8"))) - PUBLISHED):
-            if banned & {word.lower() for word in _words(name)} or re.fullmatch(r"[TR]_?(ij|ji)", name):
-                wrong.append(f"{file}: {name}")
+        names = sorted(_defined_names(ast.parse(path.read_text(encoding="utf-8"))) - PUBLISHED)
+        wrong += [
+            f"{file}: {name}"
+            for name in names
+            if banned & {word.lower() for word in _words(name)} or re.fullmatch(r"[TR]_?(ij|ji)", name)
+        ]
     assert wrong == []
 
 

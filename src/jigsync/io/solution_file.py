@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import replace
-from typing import Any, Final, cast, get_args
+from typing import Any, cast, get_args
 
 from jigsync.io.files import StrPath, read_json, write_json
 from jigsync.io.placement_json import (
@@ -28,21 +27,15 @@ from jigsync.io.placement_json import (
     parse_all,
     parse_cell,
     parse_layout,
-    parse_pitch,
     pose_json,
 )
 from jigsync.io.schema import Node, named
+from jigsync.io.solution_schema import FORMAT, MAX_ANGLES, MAX_SECONDS, OLD_FORMAT
 from jigsync.solution import Solution
 from jigsync.values import z4
 from jigsync.values.gauge import QUARTERS, Gauge
 from jigsync.values.layout import FREE, Grid
 from jigsync.values.placement import Placed, Status
-
-FORMAT: Final = "jigsync-solution/2"
-OLD_FORMAT: Final = "jigsync-solution/1"
-MAX_SECONDS: Final = 1e12
-MAX_ANGLES: Final = 3600
-"""Most angles of a gauge: a tenth of a degree apart."""
 
 
 def save_solution(path: StrPath, solution: Solution) -> None:
@@ -118,27 +111,27 @@ def parse_solution(root: Node) -> Solution:
     if old:
         node = root.key("grid").optional()
         grid = None if node is None else node.grid()
-        placement = {name: _sure(parse_cell(entry, grid), entry) for name, entry in fragments(root).items()}
+        placement = {
+            name: _judged(parse_cell(entry, grid), entry, components=False) for name, entry in fragments(root).items()
+        }
         gauge = _old_gauge(root.key("gauge"))
         with named(root.file):
             return Solution(*head, FREE if grid is None else grid, placement, gauge, *tail)
     layout = parse_layout(root)
-    placement = {
-        name: _component(_sure(placed, entry), entry) for name, (placed, entry) in parse_all(root, layout).items()
-    }
+    found, pitch = parse_all(root, layout)
+    placement = {name: _judged(placed, entry, components=True) for name, (placed, entry) in found.items()}
     gauge = _gauge(root.key("gauge"), isinstance(layout, Grid))
     with named(root.file):
-        return Solution(*head, layout, placement, gauge, *tail, pitch=parse_pitch(root, layout, placement))
+        return Solution(*head, layout, placement, gauge, *tail, pitch=pitch)
 
 
-def _sure(placed: Placed, node: Node) -> Placed:
+def _judged(placed: Placed, node: Node, *, components: bool) -> Placed:
+    """A place with what the file says beside it; format 1 knows no components."""
     sure = node.key("confidence").optional()
-    return placed if sure is None else replace(placed, confidence=sure.number(0.0, 1.0))
-
-
-def _component(placed: Placed, node: Node) -> Placed:
-    number = node.key("component").optional() if node.has("component") else None
-    return placed if number is None else replace(placed, component=number.integer(0, MAX_COMPONENT))
+    number = node.key("component").optional() if components and node.has("component") else None
+    confidence = None if sure is None else sure.number(0.0, 1.0)
+    component = 0 if number is None else number.integer(0, MAX_COMPONENT)
+    return Placed(placed.pose, placed.cell, confidence, component)
 
 
 def _gauge(node: Node, grid: bool) -> Gauge:

@@ -16,7 +16,7 @@ from jigsync.values.errors import InputError
 from jigsync.web.answers import FileAnswer, made_file
 from jigsync.web.bench import Bench
 from jigsync.web.forms import SMALL, Container, Id
-from jigsync.web.models import PictureRequest, Step, TableRequest, plain
+from jigsync.web.models import PictureRequest, Step, TableRequest
 from jigsync.web.project import check_step
 
 router = APIRouter(tags=["results"])
@@ -35,11 +35,11 @@ async def picture(bench: Bench, puzzle: Id, request: PictureRequest) -> FileAnsw
     """The assembled picture, with or without gaps between the cells."""
     held = bench.puzzles.get(puzzle)
     grid = request.solution.grid
-    if grid is not None and grid[0] * grid[1] > bench.limits.cells:
-        raise InputError(f"The grid must have at most {bench.limits.cells} cells. Got {grid[0]}x{grid[1]}.")
+    if grid is not None and grid.size > bench.limits.cells:
+        raise InputError(f"The grid must have at most {bench.limits.cells} cells. Got {grid}.")
     arguments = {
         "puzzle": held.file.to_json(),
-        "solution": plain(request.solution),
+        "solution": solution_json(request.solution),
         "gaps": request.gaps,
         "longest": request.longest,
     }

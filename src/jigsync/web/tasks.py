@@ -23,6 +23,8 @@ from jigsync.cutting.options import CutOptions, Damage
 from jigsync.io.files import json_bytes, open_plain, parse_json, read_bytes
 from jigsync.io.images import image_bytes_sha256, png_bytes, read_rgb
 from jigsync.io.puzzle_folder import puzzle_members
+from jigsync.io.schema import Node
+from jigsync.io.solution_file import parse_solution
 from jigsync.measure import learned
 from jigsync.measure.choice import readings
 from jigsync.render.assemble import assemble
@@ -39,7 +41,7 @@ from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
 from jigsync.web.archive import ZIP, Window, entries_of
 from jigsync.web.limits import Limits
-from jigsync.web.models import CutOptionsModel, KeptPuzzle, SolutionModel, SolveOptions, plain
+from jigsync.web.models import CutOptionsModel, KeptPuzzle, SolveOptions, plain
 from jigsync.web.pixels import PuzzleFile, mapped, write_pixels, write_puzzle
 from jigsync.web.project import (
     PROJECT_FILE,
@@ -262,7 +264,7 @@ def candidates(
     opened = PuzzleFile.of_json(puzzle).open()
     found = jigsync.candidates(
         opened,
-        solution_of(SolutionModel.model_validate(solution), opened),
+        solution_of(parse_solution(Node(solution, "solution")), opened),
         row,
         col,
         measurements=bench.readings(name, opened),
@@ -276,7 +278,7 @@ def fits(
 ) -> dict[str, Any]:
     """The likeliest places of a fragment beside those that are placed."""
     opened = PuzzleFile.of_json(puzzle).open()
-    placement = solution_of(SolutionModel.model_validate(solution), opened).placement
+    placement = solution_of(parse_solution(Node(solution, "solution")), opened).placement
     read = bench.readings(name, opened)
     # Outlines tell poses to the pixel; what is known of cells only does where nothing reads outlines.
     known = next((m for m in read if isinstance(m.pairs, Hypothesised)), None) or next(iter(read))
@@ -306,7 +308,7 @@ def draw(
 ) -> dict[str, Any]:
     """The assembled picture."""
     opened = PuzzleFile.of_json(puzzle).open()
-    drawn = assemble(opened, solution_of(SolutionModel.model_validate(solution), opened), gaps=gaps)
+    drawn = assemble(opened, solution_of(parse_solution(Node(solution, "solution")), opened), gaps=gaps)
     if longest is not None:
         drawn.thumbnail((longest, longest))
     (Path(folder) / RESULT_FILE).write_bytes(png_bytes(np.asarray(drawn)))

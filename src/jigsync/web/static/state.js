@@ -57,13 +57,22 @@ function withFragments(step, changes) {
   return { ...step, solution };
 }
 
+// Where a fragment in the middle of a cell is, as solution.json has it: its cell, and the same as a pose.
+function inCell({ pitch }, row, col, turns) {
+  const angle = ((90 * turns + 180) % 360) - 180;
+  return { row, col, turns, angle, x: (col + 0.5) * pitch[1], y: (row + 0.5) * pitch[0] };
+}
+
+const IN_TRAY = { row: null, col: null, angle: null, x: null, y: null, confidence: null };
+
 const pin = (step, id) => (step.pinned.includes(id) ? step.pinned : [...step.pinned, id]);
 const without = (list, id) => list.filter((other) => other !== id);
 
 // A person's decision is certain: the confidence of what they touched is no longer the solver's.
 export function turnFragment(step, id, turns) {
   const old = placed(step, id);
-  const next = withFragments(step, { [id]: { ...old, turns: (old.turns + turns) % 4, confidence: null } });
+  const there = inCell(step.solution, old.row, old.col, (old.turns + turns) % 4);
+  const next = withFragments(step, { [id]: { ...old, ...there, confidence: null } });
   return { ...next, pinned: pin(step, id) };
 }
 
@@ -72,10 +81,14 @@ export function moveFragment(step, id, row, col, turns = null) {
   const old = placed(step, id);
   if (old.row === row && old.col === col && (turns === null || turns === old.turns)) return step;
   const other = occupant(step, row, col);
-  const changes = { [id]: { row, col, turns: turns ?? old.turns, confidence: null } };
+  const { solution } = step;
+  const there = inCell(solution, row, col, turns ?? old.turns ?? 0);
+  const changes = { [id]: { ...old, ...there, confidence: null, component: 0 } };
   let pinned = pin(step, id);
   if (other && other !== id) {
-    changes[other] = { ...placed(step, other), row: old.row, col: old.col, confidence: null };
+    const was = placed(step, other);
+    const freed = old.row == null ? IN_TRAY : inCell(solution, old.row, old.col, was.turns);
+    changes[other] = { ...was, ...freed, confidence: null };
     pinned = without(pinned, other);
   }
   return { ...withFragments({ ...step, excluded: without(step.excluded, id) }, changes), pinned };
@@ -83,7 +96,7 @@ export function moveFragment(step, id, row, col, turns = null) {
 
 export function toTray(step, id) {
   if (!isPlaced(step, id)) return step;
-  const next = withFragments(step, { [id]: { ...placed(step, id), row: null, col: null, confidence: null } });
+  const next = withFragments(step, { [id]: { ...placed(step, id), ...IN_TRAY } });
   return { ...next, pinned: without(step.pinned, id) };
 }
 
