@@ -164,6 +164,14 @@ def test_our_fragments_are_not_premultiplied_twice(tmp_path: Path) -> None:
     assert load_puzzle(tmp_path / "p").fragments["a"].tolist() == pixels.tolist()
 
 
+def test_straight_colours_of_another_program_are_multiplied_by_alpha(tmp_path: Path) -> None:
+    straight = np.array([[[200, 100, 50, 51], [255, 255, 255, 0], [200, 100, 50, 255]]], dtype=np.uint8)
+    save_puzzle(tmp_path / "p", Puzzle(Fragments(("a", "b"), (straight, straight[:, 2:]))))
+    read = load_puzzle(tmp_path / "p")
+    assert read.fragments["a"].tolist() == [[[40, 20, 10, 51], [0, 0, 0, 0], [200, 100, 50, 255]]]
+    assert read.fragments["b"].tolist() == straight[:, 2:].tolist()
+
+
 def test_empty_folder_and_missing_path(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="It holds none"):
         load_puzzle(tmp_path)
