@@ -43,6 +43,8 @@ there is a cell."""
 STEEPEST: Final = 8.0
 """Largest |log w|."""
 OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"votes": (VOTES,)}
+MOST_SAID: Final = 4.0
+"""Log-odds beyond which one fragment does not outweigh the others."""
 PERHAPS: Final = -2.0
 """Mean log-odds of fragments that may have been cut along rows and columns all the same."""
 FRAGMENTS_AT_ONCE: Final = 30
@@ -120,12 +122,16 @@ def counted(outlines: Outlines, votes: NDArray[np.float32]) -> Frames:
 
 def celled(frames: Frames) -> bool:
     """Were the fragments, by and large, cut along rows and columns?"""
-    return float(frames.celled.mean()) > 0
+    return _said(frames) > 0
 
 
 def perhaps_celled(frames: Frames) -> bool:
     """Is it worth a try to read them as if they were? Of torn pieces, cells are made up, and said with confidence."""
-    return float(frames.celled.mean()) > PERHAPS
+    return _said(frames) > PERHAPS
+
+
+def _said(frames: Frames) -> float:
+    return float(np.clip(frames.celled, -MOST_SAID, MOST_SAID).mean())
 
 
 class FrameModel:
