@@ -27,6 +27,7 @@ from jigsync.io.schema import Node
 from jigsync.io.solution_file import parse_solution, solution_json
 from jigsync.io.solution_schema import SCHEMA
 from jigsync.solution import Solution
+from jigsync.web.drawings import PictureFormat
 from jigsync.web.limits import MOST_FRAGMENTS
 
 Value = TypeVar("Value")
@@ -124,6 +125,7 @@ class ProjectModel(Model):
     format: Literal["jigsync-project/1"] = "jigsync-project/1"
     name: Annotated[str, Field(max_length=100)] = "puzzle"
     grid: GridText | None = None
+    layout: Literal["auto", "grid", "free"] = "auto"
     upright: bool = False
     steps: Annotated[list[Step], FailFast(), Field(min_length=1, max_length=200)]
     at: Annotated[int, Field(ge=0, lt=200)] = 0
@@ -214,8 +216,13 @@ class PictureRequest(Model):
     """Which picture to draw."""
 
     solution: SolutionFile
-    gaps: bool = False
-    longest: Annotated[int, Field(ge=16, le=20_000)] | None = Field(None, description="shrink to so many pixels")
+    format: PictureFormat = Field(
+        "png", description="svg and ora have a layer for each fragment, the sheet is a PDF to print"
+    )
+    gaps: bool = Field(False, description="pull the fragments apart; of png and tiff")
+    longest: Annotated[int, Field(ge=16, le=20_000)] | None = Field(
+        None, description="shrink to so many pixels; of png and tiff"
+    )
 
 
 class CellRequest(Model):

@@ -81,6 +81,15 @@ async def drop_puzzle(bench: Bench, puzzle: Id, window: WindowId = "") -> Respon
     return Response(status_code=204)
 
 
+@router.delete("/api/puzzles/{puzzle}/windows/{window}", status_code=204)
+async def leave_puzzle(
+    bench: Bench, puzzle: Id, window: Annotated[str, PathParam(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
+) -> Response:
+    """A window is closed or reloaded; the puzzle stays for whoever comes back."""
+    bench.puzzles.get(puzzle).left_by(window)
+    return Response(status_code=204)
+
+
 @router.get(
     "/api/puzzles/{puzzle}/fragments/{fragment}",
     response_class=Response,

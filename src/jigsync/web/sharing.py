@@ -17,7 +17,6 @@ from jigsync.web.forms import Id
 from jigsync.web.limits import Refusal
 from jigsync.web.models import Model, Step, plain
 from jigsync.web.project import check_step
-from jigsync.web.puzzles import WindowId
 
 router = APIRouter(tags=["puzzles"])
 
@@ -51,7 +50,7 @@ async def get_state(bench: Bench, puzzle: Id) -> Response:
 
 
 @router.put("/api/puzzles/{puzzle}/state")
-async def put_state(bench: Bench, puzzle: Id, shared: Shared, window: WindowId = "") -> Version:
+async def put_state(bench: Bench, puzzle: Id, shared: Shared) -> Version:
     """Keeps a window's state; 409 when another window was faster."""
     held = bench.puzzles.get(puzzle)
     await bench.read(lambda: check_step(shared.step, held.puzzle))
@@ -59,5 +58,4 @@ async def put_state(bench: Bench, puzzle: Id, shared: Shared, window: WindowId =
     if shared.base != held.version:  # from here on nothing waits: two windows cannot both be right
         raise Refusal(409, "Another window has changed this puzzle meanwhile.")
     held.state, held.version = text, shared.base + 1
-    held.opened_in(window)
     return Version(version=held.version)

@@ -40,6 +40,7 @@ from jigsync.values.placement import Placed, cell_pitch
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
 from jigsync.web.archive import ZIP, Window, entries_of
+from jigsync.web.drawings import PictureFormat, picture_bytes
 from jigsync.web.limits import Limits
 from jigsync.web.models import CutOptionsModel, KeptPuzzle, SolveOptions, plain
 from jigsync.web.pixels import PuzzleFile, mapped, write_pixels, write_puzzle
@@ -304,14 +305,21 @@ def warm_up(bench: Bench) -> dict[str, Any]:
 
 
 def draw(
-    bench: Bench, puzzle: dict[str, Any], solution: dict[str, Any], gaps: bool, longest: int | None, folder: str
+    bench: Bench,
+    puzzle: dict[str, Any],
+    solution: dict[str, Any],
+    format: PictureFormat,
+    gaps: bool,
+    longest: int | None,
+    folder: str,
 ) -> dict[str, Any]:
-    """The assembled picture."""
+    """The assembled picture as it is shown: a person may have moved components towards each other."""
     opened = PuzzleFile.of_json(puzzle).open()
-    drawn = assemble(opened, solution_of(parse_solution(Node(solution, "solution")), opened), gaps=gaps)
-    if longest is not None:
-        drawn.thumbnail((longest, longest))
-    (Path(folder) / RESULT_FILE).write_bytes(png_bytes(np.asarray(drawn)))
+    found = solution_of(parse_solution(Node(solution, "solution")), opened)
+    if found.grid is None:
+        found = replace(found, placement={name: replace(p, component=0) for name, p in found.placement.items()})
+    written = picture_bytes(opened, found, format, gaps, longest)
+    (Path(folder) / RESULT_FILE).write_bytes(written)
     return {}
 
 
