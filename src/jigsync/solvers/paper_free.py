@@ -22,7 +22,7 @@ def solve_free(request: SolveRequest, options: PoseOptions | None = None) -> Ass
     index = {request.ids[k]: at for at, k in enumerate(chosen.tolist())}
     pins = {index[name]: pin for name, pin in request.pins.items()}
     result = synchronize_poses(found, options, prior=_prior(found, pins), upright=request.upright)
-    component = _placed(result.components, pins)
+    component = _placed(result.component, pins)
     if not np.any(component >= 0):
         return Assignment.failure(len(request.ids), "No hypothesis of how two fragments lie is likely to be true.")
     poses = _poses(request, result, component, pins)
