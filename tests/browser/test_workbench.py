@@ -7,12 +7,13 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hands import Open, Picture, drop, keep, solve, wait_for
 from PIL import Image
 from scans import apart, cut, lay
 from web import folder, puzzle_and_truth, zipped
@@ -30,37 +31,6 @@ from jigsync.web.project import project_bytes
 
 PUZZLE, TRUTH = puzzle_and_truth()
 UNKNOWN = Gauge()
-Open = Callable[..., Any]
-Picture = Callable[..., None]
-
-DROP = """
-([name, bytes]) => {
-  const transfer = new DataTransfer();
-  transfer.items.add(new File([new Uint8Array(bytes)], name));
-  const options = {dataTransfer: transfer, bubbles: true, cancelable: true};
-  for (const type of ['dragenter', 'dragover', 'drop'])
-    document.getElementById('drop').dispatchEvent(new DragEvent(type, options));
-}
-"""
-
-
-def drop(page: Any, name: str, content: bytes) -> None:
-    page.evaluate(DROP, [name, list(content)])
-
-
-def wait_for(page: Any, expression: str, argument: Any = None) -> None:
-    """Waits until an expression holds; playwright's own way needs eval, which the page's policy forbids."""
-    end = time.monotonic() + 20
-    while not page.evaluate(expression, argument):
-        assert time.monotonic() < end, expression
-        page.wait_for_timeout(30)
-
-
-def solve(page: Any) -> None:
-    page.evaluate("document.getElementById('verdict').hidden = true")
-    page.click("#solve")
-    page.wait_for_selector("#verdict:not([hidden])")
-    page.wait_for_selector("#solve:not([hidden])")
 
 
 def dropped_and_solved(page: Any) -> None:
@@ -80,12 +50,6 @@ def opened_solved(page: Any, gauge: Gauge = UNKNOWN) -> None:
 def names(page: Any) -> list[str]:
     """What a screen reader says of every cell."""
     return [cell.get_attribute("aria-label") for cell in page.locator("[role=gridcell]").all()]
-
-
-def keep(page: Any, what: str) -> tuple[str, bytes]:
-    with page.expect_download() as waiting:
-        page.click(f"[data-keep={what}]")
-    return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
 
 
 def drag(page: Any, start: Any, end: Any) -> None:

@@ -74,7 +74,7 @@ def _outline(drawn: Drawn, scale: float, corner: tuple[int, int]) -> NDArray[Any
         height, width = solid.shape
         return scale * np.array([[drawn.left + width / 2, drawn.top + height / 2]]) + corner
     largest = max(contours, key=cv2.contourArea)[:, 0].astype(np.float64)
-    return scale * (largest + np.array([drawn.left + 0.5, drawn.top + 0.5])) + corner
+    return np.asarray(scale * (largest + np.array([drawn.left + 0.5, drawn.top + 0.5])) + corner)
 
 
 def _number(pen: ImageDraw.ImageDraw, number: int, at: NDArray[Any], size: int) -> None:

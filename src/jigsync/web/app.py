@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 import jigsync
 from jigsync.io.files import reason_of
 from jigsync.values.errors import JigsyncError
-from jigsync.web import outputs, puzzles, sharing, solving
+from jigsync.web import outputs, photographs, puzzles, sharing, solving
 from jigsync.web.bench import Workbench
 from jigsync.web.guard import LATER, Guard
 from jigsync.web.kept import Kept
@@ -72,7 +72,7 @@ def create_app(limits: Limits | None = None, names: Iterable[str] = (), kept: Ke
         lifespan=lifespan,
         responses=PROBLEMS,
     )
-    for part in (puzzles, sharing, solving, outputs):
+    for part in (puzzles, photographs, sharing, solving, outputs):
         app.include_router(part.router)
     _add_errors(app)
     _add_page(app)

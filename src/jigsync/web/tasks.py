@@ -43,6 +43,7 @@ from jigsync.web.archive import ZIP, Window, entries_of
 from jigsync.web.drawings import PictureFormat, picture_bytes
 from jigsync.web.limits import Limits
 from jigsync.web.models import CutOptionsModel, KeptPuzzle, SolveOptions, plain
+from jigsync.web.photo_tasks import cut_sheets, found_on, photograph, shaped, take_photographs
 from jigsync.web.pixels import PuzzleFile, mapped, write_pixels, write_puzzle
 from jigsync.web.project import (
     PROJECT_FILE,
@@ -172,6 +173,31 @@ def receive_picture(
     rgb = read_rgb(sent, name=name, max_pixels=bench.limits.pixels)
     write_pixels(Path(folder) / PIXELS_FILE, [rgb])
     return {"height": rgb.shape[0], "width": rgb.shape[1], "sha256": image_bytes_sha256(sent)}
+
+
+def receive_photographs(
+    bench: Bench, upload: str, files: Sequence[Sequence[Any]], names: Sequence[str], folder: str
+) -> dict[str, Any]:
+    """Uploads -> photographs of fragments, and what lies on each."""
+    return {"photographs": take_photographs(bench.limits, upload, files, names, folder)}
+
+
+def find_fragments(bench: Bench, picture: dict[str, Any], background: Sequence[int]) -> dict[str, Any]:
+    """What lies on a photograph whose background somebody has pointed at."""
+    x, y = background
+    return found_on(photograph(picture), picture["name"], bench.limits, (x, y))
+
+
+def shape_outlines(
+    bench: Bench, do: str, size: Sequence[int], outlines: list[Any], line: list[Any], radius: float
+) -> dict[str, Any]:
+    """Outlines put right."""
+    return {"outlines": shaped(do, size, outlines, line, radius)}
+
+
+def cut_fragments(bench: Bench, name: str, sheets: Sequence[dict[str, Any]], folder: str, keep: bool) -> dict[str, Any]:
+    """Photographs and outlines -> a puzzle."""
+    return _taken(Received(cut_sheets(sheets, name)), Path(folder), keep)
 
 
 # ---------------------------------------------------------------------------------------------- cut
@@ -337,6 +363,10 @@ TASKS: Final[dict[str, Callable[..., dict[str, Any]]]] = {
         receive_upload,
         restore_puzzle,
         receive_picture,
+        receive_photographs,
+        find_fragments,
+        shape_outlines,
+        cut_fragments,
         cut,
         preview,
         solve,

@@ -70,21 +70,21 @@ export class Aside {
   }
 
   // A line between what is placed and what is not.
-  paint(context, camera, colours) {
+  paint(context, view, dense, colours) {
     const top = this.rows?.line;
     if (top == null || !this.slots.size) return;
-    const scale = 1 / camera.k;
+    context.setTransform(dense, 0, 0, dense, 0, 0);
+    const y = ((top - view.y) * view.k) / dense;
     context.fillStyle = colours.soft;
-    context.font = `600 ${13 * scale}px system-ui, sans-serif`;
+    context.font = "600 13px system-ui, sans-serif";
     context.textAlign = "left";
-    const [left] = camera.toTable(14, 0);
-    context.fillText("Not placed", left, top + 5 * scale);
+    context.fillText("Not placed", 14, y + 5);
     context.strokeStyle = colours.line;
-    context.lineWidth = scale;
-    context.setLineDash([6 * scale, 5 * scale]);
+    context.lineWidth = 1;
+    context.setLineDash([6, 5]);
     context.beginPath();
-    context.moveTo(left + 90 * scale, top);
-    context.lineTo(camera.toTable(camera.width - 14, 0)[0], top);
+    context.moveTo(104, y);
+    context.lineTo(view.pixels[0] / dense - 14, y);
     context.stroke();
     context.setLineDash([]);
   }

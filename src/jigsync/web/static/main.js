@@ -8,6 +8,7 @@ import { chosen, formOf, listenForDrops } from "./intake.js";
 import { keep } from "./keep.js";
 import { Panels } from "./panels.js";
 import { freed, lockedPlaces, showsGrid } from "./places.js";
+import { Review } from "./review.js";
 import { Session } from "./session.js";
 import { Stage } from "./stage.js";
 import { CLOCKWISE, COUNTER, History, cellWishes, isPlaced, moveFragment, placed } from "./state.js";
@@ -15,6 +16,7 @@ import { toggleBelonging, togglePin, toTray, turnFragment } from "./state.js";
 
 const $ = (id) => document.getElementById(id);
 const GRID = /^[1-9]\d{0,3}(x[1-9]\d{0,3})?$/;
+const PICTURE = /\.(png|jpe?g|webp|tiff?|bmp|heic|heif|avif)$/i;
 const FINISHED = ["done", "failed", "cancelled"];
 
 class Workbench {
@@ -30,6 +32,7 @@ class Workbench {
     this.hand = new FreeHand(this);
     this.session = new Session((theirs) => this.torn(theirs));
     this.cutter = new Cutter(about, (puzzle) => this.open(puzzle));
+    this.review = new Review(this, (puzzle) => this.open(puzzle));
     this.comparer = new Comparer((step, id) => this.decide(step, `${id} is here now, and pinned.`, id));
     this.listen();
     this.panels.busy(""); // nothing can be pressed before somebody listens
@@ -44,18 +47,25 @@ class Workbench {
     return confirm("Put away what is on the table? A project file keeps it.");
   }
 
-  async take(files) {
+  // One picture shows many fragments, and so do pictures that are said to be photographs; others are fragments.
+  async take(files, photographs = files.length === 1 && PICTURE.test(files[0].name)) {
     if (!this.mayReplace()) return;
-    this.panels.busy("Reading the fragments …");
+    this.panels.busy(photographs ? "Looking for fragments …" : "Reading the fragments …");
     try {
-      const puzzle = await post("/api/puzzles", formOf(files, this.about.limits));
-      this.open(puzzle);
+      if (photographs) await this.examine(files);
+      else this.open(await post("/api/puzzles", formOf(files, this.about.limits)));
     } catch (error) {
-      const single = files.length === 1 && /shows one fragment|plain background/.test(error.message);
       const offer = { text: "Cut it instead", action: () => this.cutter.open(files[0].file) };
-      this.panels.fail(error.message, single ? offer : null);
+      this.panels.fail(error.message, photographs && files.length === 1 ? offer : null);
     }
     this.panels.busy("");
+  }
+
+  async examine(files) {
+    await this.review.take(files);
+    if (this.puzzle) this.putAway();
+    $("bench").hidden = true;
+    this.panels.say($("review-notes").textContent);
   }
 
   async example() {
@@ -79,6 +89,7 @@ class Workbench {
     $("grid").value = project?.grid ?? "";
     $("layout").value = project?.layout ?? "auto";
     $("upright").checked = project?.upright ?? false;
+    this.review.close();
     this.panels.clear();
     this.panels.opened(puzzle);
     this.stage.open(puzzle);
@@ -91,11 +102,16 @@ class Workbench {
 
   close() {
     if (!this.mayReplace()) return;
+    this.putAway();
+    this.review.close();
+    this.panels.closed();
+  }
+
+  putAway() {
     this.job = null; // letting the puzzle go stops its solve
     this.session.end();
     this.puzzle = null;
     this.hand.table.close();
-    this.panels.closed();
   }
 
   // ------------------------------------------------------------------------------------------ state
@@ -165,6 +181,7 @@ class Workbench {
     const kept = await this.session.restored();
     if (!kept || this.puzzle) return;
     this.open(kept.puzzle, kept.project, kept.version);
+    if (kept.synced) this.session.sent = this.step;
     if (kept.theirs) this.torn(kept.theirs);
     if (kept.job) this.rejoin(kept.job);
   }
@@ -397,11 +414,12 @@ class Workbench {
     listenForDrops($("drop"), (files) => this.take(files));
     click("choose-files", () => $("files").click());
     click("choose-folder", () => $("folder").click());
-    for (const id of ["files", "folder"]) {
+    click("choose-photographs", () => $("photographs").click());
+    for (const id of ["files", "folder", "photographs"]) {
       $(id).addEventListener("change", () => {
         const files = chosen($(id));
         $(id).value = "";
-        if (files.length) this.take(files);
+        if (files.length) this.take(files, id === "photographs" || undefined);
       });
     }
     click("example", () => this.example());
@@ -428,6 +446,10 @@ class Workbench {
   }
 
   key(event) {
+    if (this.review.active && !document.querySelector("dialog[open]") && !event.target.matches("input")) {
+      if (!event.altKey && this.review.key(event.key.toLowerCase(), event)) event.preventDefault();
+      return;
+    }
     if (!this.puzzle || document.querySelector("dialog[open]") || event.target.matches("input, select")) return;
     const letter = event.key.toLowerCase();
     if (event.ctrlKey || event.metaKey) {

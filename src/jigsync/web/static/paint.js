@@ -31,39 +31,31 @@ export function stripes(context, colours) {
 }
 
 const AROUND = Array.from({ length: 8 }, (_, k) => [Math.cos((k * Math.PI) / 4), Math.sin((k * Math.PI) / 4)]);
-const MOST_RIMS = 80; // chosen fragments whose shape is drawn; beyond that the box must do
+export const MOST_RIMS = 80; // chosen fragments whose rim is drawn; beyond that a frame around all must do
 
 // A coloured rim along a fragment's own outline.
-export function drawRim(context, table, id, pose, colours) {
-  if (table.chosen.length > MOST_RIMS) {
-    table.frame(context, id, pose);
-    context.fillStyle = colours.accent;
-    context.globalAlpha = 0.5;
-    context.fillRect(-0.5, -0.5, 1, 1);
-    context.globalAlpha = 1;
-    return;
-  }
+export function drawRim(context, table, id, pose, colours, view) {
   const shape = table.bitmaps.shape(id, `rim ${colours.accent}`, colours.accent);
   if (!shape) return;
-  const far = 3 / table.camera.k;
+  const far = (3 * table.dense) / view.k;
   for (const [dx, dy] of AROUND) {
-    table.frame(context, id, { ...pose, x: pose.x + far * dx, y: pose.y + far * dy });
+    table.frame(context, id, { ...pose, x: pose.x + far * dx, y: pose.y + far * dy }, view);
     context.drawImage(shape, -0.5, -0.5, 1, 1);
   }
 }
 
 // A place that was proposed: the fragment, half there.
-export function drawGhost(context, table, ghost, colours) {
+export function drawGhost(context, table, ghost, colours, view) {
   const bitmap = table.bitmaps.get(ghost.id, 200);
   const shape = table.bitmaps.shape(ghost.id, `rim ${colours.accent}`, colours.accent);
   if (!bitmap || !shape) return;
   const far = 2 / table.camera.k;
   context.globalAlpha = ghost.near ? 0.9 : 0.5;
   for (const [dx, dy] of AROUND) {
-    table.frame(context, ghost.id, { ...ghost, x: ghost.x + far * dx, y: ghost.y + far * dy });
+    table.frame(context, ghost.id, { ...ghost, x: ghost.x + far * dx, y: ghost.y + far * dy }, view);
     context.drawImage(shape, -0.5, -0.5, 1, 1);
   }
-  table.frame(context, ghost.id, ghost);
+  table.frame(context, ghost.id, ghost, view);
   context.globalAlpha = ghost.near ? 1 : 0.75;
   context.drawImage(bitmap, -0.5, -0.5, 1, 1);
   context.globalAlpha = 1;

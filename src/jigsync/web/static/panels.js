@@ -18,7 +18,7 @@ export class Panels {
     $("tint").addEventListener("change", () => {
       $("stage").classList.toggle("plain", !$("tint").checked);
       bench.hand.table.tinted = $("tint").checked;
-      bench.hand.table.moved();
+      bench.hand.table.repaint();
     });
   }
 
@@ -34,7 +34,7 @@ export class Panels {
       localStorage.setItem("jigsync-theme", now === "dark" ? "light" : "dark");
       set();
       this.bench.hand.table.bitmaps?.forgetShapes();
-      this.bench.hand.table.moved();
+      this.bench.hand.table.repaint();
     });
     set();
   }
@@ -81,7 +81,8 @@ export class Panels {
   busy(words) {
     $("busy").hidden = !words;
     $("busy-text").textContent = words;
-    for (const id of ["choose-files", "choose-folder", "example", "cut-own"]) $(id).disabled = Boolean(words);
+    const doors = ["choose-files", "choose-folder", "choose-photographs", "example", "cut-own"];
+    for (const id of doors) $(id).disabled = Boolean(words);
     if (words) this.clear();
   }
 
@@ -140,6 +141,7 @@ export class Panels {
   // What the last solve came to when it left nothing to show, until something else happens.
   attempt(job) {
     this.tried = job;
+    $("verdict").dataset.job = job?.id ?? "";
     if (this.bench.puzzle) this.verdict(this.bench.step);
   }
 

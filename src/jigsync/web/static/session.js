@@ -55,7 +55,8 @@ export class Session {
     const many = Math.max(1, Math.floor(MOST / this.puzzle.fragments.length));
     const first = Math.max(0, Math.min(at - Math.floor(many / 2), steps.length - many));
     const project = { ...rest, steps: steps.slice(first, first + many), at: at - first };
-    const kept = { id: this.puzzle.id, version: this.version, job: this.job, project };
+    const synced = steps[at] === this.sent;
+    const kept = { id: this.puzzle.id, version: this.version, synced, job: this.job, project };
     try {
       sessionStorage.setItem(STORED, JSON.stringify(kept));
     } catch {
@@ -115,10 +116,12 @@ export class Session {
         if (!kept.project) kept.project = { steps: [theirs.step], at: 0 };
         if (JSON.stringify(kept.project.steps[kept.project.at]) === JSON.stringify(theirs.step)) {
           kept.version = theirs.version;
+          kept.synced = true;
           theirs = null;
         }
       }
-      return { puzzle, project: kept.project, version: kept.version, theirs, job: puzzle.job ?? kept.job };
+      const synced = kept.synced && !theirs;
+      return { puzzle, project: kept.project, version: kept.version, synced, theirs, job: puzzle.job ?? kept.job };
     } catch {
       sessionStorage.removeItem(STORED);
       return null;

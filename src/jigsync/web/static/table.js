@@ -5,7 +5,8 @@ import { Aside } from "./aside.js";
 import { Bitmaps } from "./bitmaps.js";
 import { Camera } from "./camera.js";
 import { Gestures } from "./gestures.js";
-import { drawBadge, drawGhost, drawHandle, drawRim, palette, stripes } from "./paint.js";
+import { Layer } from "./layer.js";
+import { MOST_RIMS, drawBadge, drawFrame, drawGhost, drawHandle, drawRim, palette, stripes } from "./paint.js";
 import { poseOf } from "./places.js";
 import { act, clockwise, middleOf, reachOf } from "./poses.js";
 import { placed } from "./state.js";
@@ -13,6 +14,7 @@ import { TableKeys } from "./table_keys.js";
 
 const UNSURE = 0.8;
 const HANDLE = 30; // px above what is selected
+const FEW = 40; // fragments that are moved one by one; more are moved as one picture
 export const GRIP = 15; // px around the handle that count as it
 
 export class Table {
@@ -25,6 +27,9 @@ export class Table {
     this.ghosts = [];
     this.held = null; // poses of what is being moved, over those of the step
     this.tinted = true;
+    this.still = new Layer(); // all that does not move
+    this.lifted = new Layer(); // what moves, where it is much
+    this.stale = 0; // what is painted is out of date once this is larger than it was
     this.keys = new TableKeys(this, root.querySelector("[role=application]"));
     this.gestures = new Gestures(this);
     new ResizeObserver(() => this.resized()).observe(root);
@@ -39,22 +44,23 @@ export class Table {
     this.aside = new Aside(puzzle, (id) => this.bitmaps.content(id));
     this.bitmaps = new Bitmaps(puzzle, (all) => this.loaded(all));
     this.fresh = true;
+    delete this.root.dataset.loaded;
   }
 
   close() {
     this.bitmaps?.close();
-    this.step = null;
-    this.chosen = [];
-    this.ghosts = [];
-    this.held = null;
+    Object.assign(this, { step: null, chosen: [], ghosts: [], held: null, landed: null });
+    this.still.forget();
+    this.lifted.forget();
   }
 
   loaded(all) {
+    if (all) this.root.dataset.loaded = "all";
     if (all && this.step) {
       this.aside.settle(this.step, this.placedBox(), true);
       if (!this.touched) this.fit();
     }
-    this.still = null;
+    this.stale += 1;
     this.draw();
   }
 
@@ -62,8 +68,14 @@ export class Table {
     const first = this.fresh || this.hidden;
     this.fresh = false;
     this.hidden = false;
-    Object.assign(this, { step, live, held: null, still: null });
-    this.chosen = this.chosen.filter((id) => this.sizes.has(id));
+    const moved = Object.keys(this.held ?? {});
+    Object.assign(this, { step, live, held: null });
+    this.stale += 1;
+    // Until all that lies still is painted anew, what was moved is drawn on top of it.
+    this.landed = moved.length && moved.length <= FEW ? { ids: moved, since: this.stale } : null;
+    this.picked = new Set(this.chosen);
+    this.locked = new Set(step.pinned);
+    this.excluded = new Set(step.excluded);
     this.aside.settle(step, this.placedBox());
     if (first) {
       this.touched = false;
@@ -123,7 +135,7 @@ export class Table {
     Object.assign(this.camera, { width, height });
     Object.assign(this.canvas, { width: Math.round(width * dense), height: Math.round(height * dense) });
     this.dense = dense;
-    this.still = null;
+    this.stale += 1;
     if (this.step && (grown || !this.touched)) this.fit();
     this.draw();
   }
@@ -146,8 +158,14 @@ export class Table {
     this.moved();
   }
 
+  // The view is another one: what is painted is shown from there, and painted anew.
   moved() {
-    this.still = null;
+    this.draw();
+  }
+
+  // All of it looks different now.
+  repaint() {
+    this.stale += 1;
     this.draw();
   }
 
@@ -155,7 +173,8 @@ export class Table {
 
   choose(ids) {
     this.chosen = ids;
-    this.still = null;
+    this.picked = new Set(ids);
+    this.stale += 1;
     this.keys.mark();
     this.draw();
     this.actions.select(ids);
@@ -166,8 +185,14 @@ export class Table {
     this.draw();
   }
 
+  // Moves fragments without deciding anything; all of them move as one.
   hold(poses) {
-    if (!this.held !== !poses) this.still = null;
+    if (!this.held !== !poses) {
+      this.stale += 1;
+      this.before = poses && Object.fromEntries(Object.keys(poses).map((id) => [id, this.pose(id)]));
+      this.lifted.forget();
+      this.landed = null;
+    }
     this.held = poses;
     this.draw();
   }
@@ -208,78 +233,125 @@ export class Table {
     if (this.waiting || !this.step || this.hidden) return;
     this.waiting = requestAnimationFrame(() => {
       this.waiting = 0;
+      const begun = performance.now();
       this.paint();
+      const { dataset } = this.root;
+      dataset.longest = String(Math.max(Number(dataset.longest ?? 0), performance.now() - begun));
     });
   }
 
   // Those beside the table lie below, those on it in the puzzle's order, as in the assembled picture; what is chosen on
   // top, so that all of it can be seen.
   order() {
-    const chosen = new Set(this.chosen);
-    const rank = (id) => (chosen.has(id) ? 2 : Number(this.onTable(id)));
+    const rank = (id) => (this.picked.has(id) ? 2 : Number(this.onTable(id)));
     const ranked = this.puzzle.fragments.map(({ id }) => [rank(id), id]);
     return [0, 1, 2].flatMap((wanted) => ranked.filter(([r]) => r === wanted).map(([, id]) => id));
+  }
+
+  get view() {
+    const { camera, dense } = this;
+    return { x: camera.x, y: camera.y, k: camera.k * dense, pixels: [this.canvas.width, this.canvas.height] };
   }
 
   paint() {
     if (!this.step || this.canvas.width < 2) return;
     const context = this.canvas.getContext("2d");
     const colours = palette();
+    const { view } = this;
+    this.refresh(view, colours);
     context.setTransform(1, 0, 0, 1, 0, 0);
-    if (!this.still) this.still = this.paintStill(colours);
     context.fillStyle = colours.table;
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
-    context.drawImage(this.still, 0, 0);
-    this.toTable(context);
-    for (const ghost of this.ghosts) drawGhost(context, this, ghost, colours);
-    for (const id of Object.keys(this.held ?? {})) this.paintOne(context, id, colours);
+    this.still.draw(context, view);
+    for (const ghost of this.ghosts) drawGhost(context, this, ghost, colours, view);
+    this.paintHeld(context, colours, view);
+    this.paintMarks(context, colours);
+    if (this.still.busy || this.lifted.busy) this.draw();
+  }
+
+  paintMarks(context, colours) {
     context.setTransform(this.dense, 0, 0, this.dense, 0, 0);
-    for (const [k, ghost] of this.ghosts.entries()) drawBadge(context, this.camera.toScreen(ghost.x, ghost.y), k + 1, colours);
+    for (const [k, ghost] of this.ghosts.entries()) {
+      drawBadge(context, this.camera.toScreen(ghost.x, ghost.y), k + 1, colours);
+    }
+    if (this.chosen.length > MOST_RIMS) {
+      const [left, top, right, bottom] = this.boxOf(this.chosen);
+      drawFrame(context, [...this.camera.toScreen(left, top), ...this.camera.toScreen(right, bottom)], colours);
+    }
     const handle = this.handle();
     if (handle) drawHandle(context, handle, colours);
     this.gestures.paint(context, colours);
-    this.root.dataset.frames = String(Number(this.root.dataset.frames ?? 0) + 1);
+    this.tell(handle);
   }
 
-  // Everything but what moves, once.
-  paintStill(colours) {
-    const still = this.layer ?? (this.layer = new OffscreenCanvas(1, 1));
-    if (still.width !== this.canvas.width) still.width = this.canvas.width;
-    if (still.height !== this.canvas.height) still.height = this.canvas.height;
-    const context = still.getContext("2d");
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, still.width, still.height);
-    this.toTable(context);
-    this.aside.paint(context, this.camera, colours);
-    for (const id of this.order()) if (!this.held?.[id]) this.paintOne(context, id, colours);
-    return still;
+  // Paints a part of what is out of date.
+  refresh(view, colours) {
+    const { still, painted } = this;
+    const same = painted?.stale === this.stale;
+    if (!same || !sameView(painted.view, view)) {
+      if (!still.busy || !same) {
+        this.painted = { stale: this.stale, view };
+        still.begin(view, ["", ...this.order().filter((id) => !this.held?.[id])], !same);
+      }
+    }
+    const part = (context, id, of) => {
+      if (id) this.paintOne(context, id, colours, of, this.pose(id));
+      else this.aside.paint(context, of, this.dense, colours);
+    };
+    if (still.work(part) && this.landed && this.painted.stale >= this.landed.since) this.landed = null;
+    if (!still.busy && !sameView(this.painted.view, view)) this.draw();
   }
 
-  toTable(context) {
-    const k = this.camera.k * this.dense;
-    this.base = [k, -this.camera.x * k, -this.camera.y * k];
-    context.setTransform(k, 0, 0, k, this.base[1], this.base[2]);
-    context.imageSmoothingEnabled = true;
+  paintHeld(context, colours, view) {
+    const ids = Object.keys(this.held ?? {});
+    if (ids.length <= FEW) {
+      for (const id of this.landed?.ids ?? []) this.paintOne(context, id, colours, view, this.pose(id));
+      for (const id of ids) this.paintOne(context, id, colours, view, this.held[id]);
+      return;
+    }
+    const { lifted } = this;
+    if (!lifted.front && !lifted.busy) lifted.begin(view, ids, true);
+    lifted.work((of, id, from) => this.paintOne(of, id, colours, from, this.before[id]));
+    lifted.draw(context, view, this.motion(ids[0]));
+  }
+
+  // The motion of the table that took a fragment from where it was to where it is held.
+  motion(id) {
+    const [from, to] = [this.before[id], this.held[id]];
+    const angle = to.angle - from.angle;
+    const [x, y] = act(angle, [from.x, from.y]);
+    return { angle, x: to.x - x, y: to.y - y };
+  }
+
+  // Where things are on the screen, for whoever cannot see a canvas: tests and measurements.
+  tell(handle) {
+    const { dataset } = this.root;
+    const last = this.chosen.at(-1);
+    dataset.frames = String(Number(dataset.frames ?? 0) + 1);
+    dataset.scale = String(this.camera.k);
+    dataset.chosen = JSON.stringify(last ? this.camera.toScreen(...this.bodyOf(last).slice(0, 2)) : null);
+    dataset.handle = JSON.stringify(handle?.at ?? null);
   }
 
   // The context so that the fragment's picture covers [-1/2, 1/2] x [-1/2, 1/2].
-  frame(context, id, pose) {
+  frame(context, id, pose, view) {
     const { width, height } = this.sizes.get(id);
-    const [k, left, top] = this.base;
     const a = clockwise(pose.angle);
-    const [cos, sin] = [Math.cos(a), Math.sin(a)];
-    const [x, y] = [k * pose.x + left, k * pose.y + top];
-    context.setTransform(k * width * cos, k * width * sin, -k * height * sin, k * height * cos, x, y);
+    const [cos, sin] = [view.k * Math.cos(a), view.k * Math.sin(a)];
+    const [x, y] = [view.k * (pose.x - view.x), view.k * (pose.y - view.y)];
+    context.setTransform(width * cos, width * sin, -height * sin, height * cos, x, y);
   }
 
-  paintOne(context, id, colours) {
-    const pose = this.pose(id);
+  paintOne(context, id, colours, view, pose) {
     const { width, height } = this.sizes.get(id);
-    if (!this.camera.sees([pose.x, pose.y], Math.hypot(width, height) / 2)) return;
-    const bitmap = this.bitmaps.get(id, width * this.camera.k * this.dense);
-    if (this.chosen.includes(id) && !this.live) drawRim(context, this, id, pose, colours);
-    this.frame(context, id, pose);
-    context.globalAlpha = this.step.excluded.includes(id) ? 0.4 : 1;
+    const reach = (view.k * Math.hypot(width, height)) / 2;
+    const [x, y] = [view.k * (pose.x - view.x), view.k * (pose.y - view.y)];
+    if (x < -reach || y < -reach || x > view.pixels[0] + reach || y > view.pixels[1] + reach) return;
+    const bitmap = this.bitmaps.get(id, width * view.k);
+    const out = this.excluded.has(id);
+    if (this.picked.has(id) && !this.live && this.picked.size <= MOST_RIMS) drawRim(context, this, id, pose, colours, view);
+    this.frame(context, id, pose, view);
+    context.globalAlpha = out ? 0.4 : 1;
     if (bitmap) context.drawImage(bitmap, -0.5, -0.5, 1, 1);
     else {
       context.fillStyle = colours.line;
@@ -292,10 +364,11 @@ export class Table {
       if (striped) context.drawImage(striped, -0.5, -0.5, 1, 1);
     }
     context.globalAlpha = 1;
-    if (this.step.pinned.includes(id) || this.step.excluded.includes(id)) {
+    if (out || this.locked.has(id)) {
       context.setTransform(this.dense, 0, 0, this.dense, 0, 0);
-      const kind = this.step.excluded.includes(id) ? "out" : "locked";
-      drawBadge(context, this.camera.toScreen(pose.x, pose.y), kind, colours);
+      drawBadge(context, [x / this.dense, y / this.dense], out ? "out" : "locked", colours);
     }
   }
 }
+
+const sameView = (a, b) => a.x === b.x && a.y === b.y && a.k === b.k && `${a.pixels}` === `${b.pixels}`;
