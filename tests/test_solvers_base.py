@@ -18,7 +18,7 @@ from jigsync.engine.search import MapResult
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Budget, Progress, SolveRequest, grids_to_try
 from jigsync.solvers.energy import placement_energy, score_pairs, sparse_rows, touching_sides
-from jigsync.solvers.joint import worth
+from jigsync.solvers.ladder import Found
 from jigsync.solvers.table import SideTable, select
 from jigsync.values import z4
 from jigsync.values.arrangement import Arrangement
@@ -293,4 +293,4 @@ def test_long_grids_are_less_likely_beforehand(grid: Grid, nats: float) -> None:
     n = grid.size
     slots = np.arange(n)
     result = MapResult(grid, slots, 0 * slots, score=1000.0, starts=1, moves=1, seconds=0.0, draw=lambda: np.zeros(n))
-    assert 1000 - worth(result) == pytest.approx(nats, rel=1e-3, abs=1e-9)
+    assert 1000 - Found(result, slots, 0.0).worth == pytest.approx(nats, rel=1e-3, abs=1e-9)

@@ -76,7 +76,22 @@ def _gauge(least: int, most: int, **turns: Schema) -> Schema:
     return _object({"confidence": _SHARE, "angles": angles, "probabilities": probabilities}, **turns)
 
 
+def _picture(kind: str, gauge: Schema, **more: Schema) -> Schema:
+    keys = {"layout": {"const": kind}, "component": _integer(0, MAX_COMPONENT), "gauge": gauge}
+    return _object({**keys, **more}, whole=_or_null(_SHARE))
+
+
 _COMPONENT: Final = _or_null(_integer(0, MAX_COMPONENT))
+_PITCHED: Final = _or_null(_list(_number(0, MAX_XY), 2, 2))
+_CELLS: Final = _fragments(_list(_integer(0, MAX_SIDE - 1), 2, 2))
+_QUARTERS: Final = _gauge(z4.ORDER, z4.ORDER, turns=_or_null(_TURNS))
+_PICTURES: Final = {
+    "oneOf": [
+        _picture("grid", _QUARTERS, grid=_GRID, pitch=_PITCHED, cells=_CELLS),
+        _picture("free", _gauge(1, MAX_ANGLES)),
+    ]
+}
+_TOLD: Final[dict[str, Schema]] = {"confidence": _or_null(_SHARE), "pictures": {"type": "array", "items": _PICTURES}}
 _FREE: Final = _solution(
     FORMAT,
     {
@@ -84,16 +99,18 @@ _FREE: Final = _solution(
         "gauge": _gauge(1, MAX_ANGLES),
         "fragments": _fragments(_object(_POSE | _SURE, component=_COMPONENT)),
     },
+    **_TOLD,
 )
 _IN_GRID: Final = _solution(
     FORMAT,
     {
         "layout": {"const": "grid"},
         "grid": _GRID,
-        "gauge": _gauge(z4.ORDER, z4.ORDER, turns=_or_null(_TURNS)),
+        "gauge": _QUARTERS,
         "fragments": _fragments(_object(_CELL | _POSE | _SURE, turns=_or_null(_TURNS), component=_COMPONENT)),
     },
     pitch=_PITCH,
+    **_TOLD,
 )
 _OLD: Final = _solution(
     OLD_FORMAT,

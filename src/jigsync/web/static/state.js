@@ -54,8 +54,9 @@ export const placed = (step, id) => step.solution?.fragments[id] ?? null;
 export const isPlaced = (step, id) => placed(step, id)?.row != null;
 
 export function withFragments(step, changes) {
-  const fragments = { ...step.solution.fragments, ...changes };
-  return restated({ ...step, solution: { ...step.solution, fragments } });
+  // What the solver said of whole pictures is about its own answer.
+  const { pictures, confidence, ...solution } = step.solution;
+  return restated({ ...step, solution: { ...solution, fragments: { ...solution.fragments, ...changes } } });
 }
 
 const OURS = /^\d+ fragments? (is|are) not placed\.$/;
