@@ -19,6 +19,7 @@ from jigsync.solvers.base import Assignment, SolveRequest
 from jigsync.solvers.grids import grids_of
 from jigsync.solvers.parts import parts_of
 from jigsync.solvers.strangers import without_strangers
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed
 from jigsync.values.pose import Pose
@@ -129,16 +130,16 @@ def test_a_puzzle_that_cannot_be_read_keeps_its_fragments() -> None:
     """Where nothing is held together well, a bad place does not make a stranger."""
     scores = planted(Grid(3, 3), 1, noise=1.0, good=5.0)
     kept = np.zeros(9, dtype=bool)
-    slots, gain = without_strangers(scores.scores, Grid(3, 3), scores.slots, scores.turns, kept, 9)
+    slots, gain = without_strangers(scores.scores, scores, kept, 9)
     assert (slots >= 0).all()
     assert gain == 0
     good = planted(Grid(3, 3), 1, noise=1.0, good=GOOD, strangers=1, missing=(4,))
     filled = np.where(good.slots < 0, 4, good.slots)
-    slots, gain = without_strangers(good.scores, Grid(3, 3), filled, good.turns, kept, 9)
+    slots, gain = without_strangers(good.scores, Arrangement(Grid(3, 3), filled, good.turns), kept, 9)
     assert (slots < 0).tolist() == (good.slots < 0).tolist()
     assert gain > 5
     pinned = good.slots < 0
-    slots, _ = without_strangers(good.scores, Grid(3, 3), filled, good.turns, pinned, 9)
+    slots, _ = without_strangers(good.scores, Arrangement(Grid(3, 3), filled, good.turns), pinned, 9)
     assert (slots >= 0).all()
 
 
