@@ -21,11 +21,11 @@ from jigsync import data
 from jigsync.io.images import png_bytes, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.schema import Node
-from jigsync.io.solution_file import parse_solution, solution_json
+from jigsync.io.solution_file import parse_solution
 from jigsync.solution import Solution
 from jigsync.values.gauge import Gauge
 from jigsync.web.jobs import Job
-from jigsync.web.models import ProjectModel, SolutionModel, Step
+from jigsync.web.models import ProjectModel, Step
 from jigsync.web.project import project_bytes
 
 PUZZLE, TRUTH = puzzle_and_truth()
@@ -40,7 +40,7 @@ def dropped_and_solved(page: Any) -> None:
 
 def opened_solved(page: Any, gauge: Gauge = UNKNOWN) -> None:
     """A project whose puzzle is solved already."""
-    solution = SolutionModel.model_validate(solution_json(Solution("ok", "", TRUTH.grid, TRUTH.placement, gauge)))
+    solution = Solution("ok", "", TRUTH.grid, TRUTH.placement, gauge)
     project = ProjectModel(name="chelsea", steps=[Step(solution=solution)])
     drop(page, "solved.zip", project_bytes(PUZZLE, project))
     page.wait_for_selector("[role=gridcell]")

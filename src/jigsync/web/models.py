@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
-from jigsync.io.placement_json import MAX_COMPONENT, MAX_XY
-from jigsync.io.solution_file import MAX_ANGLES
-from jigsync.values.placement import Status
+from jigsync.io.placement_json import MAX_XY
+from jigsync.io.schema import Node
+from jigsync.io.solution_file import parse_solution, solution_json
+from jigsync.io.solution_schema import SCHEMA
+from jigsync.solution import Solution
 from jigsync.web.drawings import PictureFormat
 from jigsync.web.limits import MOST_FRAGMENTS
 
@@ -29,10 +42,8 @@ def _few(value: Any) -> Any:
 
 FragmentId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", examples=["f003"])]
 Number = Annotated[float, Field(ge=-MAX_XY, le=MAX_XY)]
-Size = Annotated[float, Field(ge=1e-3, le=MAX_XY)]
 FragmentIds = Annotated[list[FragmentId], FailFast(), Field(max_length=MOST_FRAGMENTS)]
 ByFragment = Annotated[dict[FragmentId, Value], BeforeValidator(_few)]
-Text = Annotated[str, Field(max_length=10_000)]
 Name = Annotated[str, Field(max_length=64)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Turns = Annotated[int, Field(ge=0, le=3, description="quarter turns, counter-clockwise")]
@@ -62,55 +73,34 @@ class Problem(Model):
     detail: str = Field(description="one sentence for a person")
 
 
-class PlacedModel(Model):
-    """A fragment's pose, and where the layout is a grid its cell; all are null when it is unplaced. In a grid the pose
-    may be left out: the fragment then stands on its cell's centre."""
-
-    row: Cell | None = None
-    col: Cell | None = None
-    turns: Turns | None = None
-    confidence: Share | None = None
-    component: Annotated[int, Field(ge=0, le=MAX_COMPONENT)] | None = None
-    angle: Number | None = None
-    x: Number | None = None
-    y: Number | None = None
+def _solution(value: Any) -> Solution:
+    """A solution.json as `solution_file` reads it: what is wrong with it is said in the same words."""
+    if isinstance(value, Solution):
+        return value
+    if isinstance(value, dict):
+        _few(value.get("fragments"))
+    return parse_solution(Node(value, "solution"))
 
 
-class GaugeModel(Model):
-    """The global turn; `probabilities` of further turns by `angles` being upright, in degrees; the first one is 0."""
-
-    turns: Turns | None = None
-    confidence: Share
-    probabilities: Annotated[list[Share], FailFast(), Field(max_length=MAX_ANGLES)] = []
-    angles: Annotated[list[Number], FailFast(), Field(max_length=MAX_ANGLES)] = []
-
-
-class SolutionModel(Model):
-    """solution.json, of format 2 or 1."""
-
-    format: Literal["jigsync-solution/2", "jigsync-solution/1"]
-    status: Status
-    reason: Text = ""
-    layout: Literal["grid", "free"] = "grid"
-    grid: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=2, max_length=2)] | None = None
-    pitch: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
-    gauge: GaugeModel
-    fragments: ByFragment[PlacedModel]
-    solver: Name = ""
-    seconds: Annotated[float, Field(ge=0.0, le=1e12)] = 0.0
+SolutionFile = TypeAliasType(
+    "SolutionFile",
+    Annotated[
+        Solution, PlainValidator(_solution), PlainSerializer(solution_json, dict[str, Any]), WithJsonSchema(SCHEMA)
+    ],
+)
 
 
 class Shown(Model):
     """A solution, and what it takes to draw it."""
 
-    solution: SolutionModel
+    solution: SolutionFile
     pitch: list[int] = Field(description="height and width of a cell, or of a usual fragment, in fragment pixels")
 
 
 class Step(Model):
     """One state of the workbench: what a person sees, pinned and ruled out."""
 
-    solution: SolutionModel | None = None
+    solution: SolutionFile | None = None
     pinned: FragmentIds = []
     excluded: FragmentIds = []
 
@@ -218,14 +208,14 @@ class KeptJob(JobModel):
 class TurnRequest(Model):
     """A further global turn."""
 
-    solution: SolutionModel
+    solution: SolutionFile
     turns: Turns
 
 
 class PictureRequest(Model):
     """Which picture to draw."""
 
-    solution: SolutionModel
+    solution: SolutionFile
     format: PictureFormat = Field(
         "png", description="svg and ora have a layer for each fragment, the sheet is a PDF to print"
     )
@@ -238,7 +228,7 @@ class PictureRequest(Model):
 class CellRequest(Model):
     """Which cell to find fragments for."""
 
-    solution: SolutionModel
+    solution: SolutionFile
     row: Cell
     col: Cell
     limit: Annotated[int, Field(ge=1, le=20)] = 6
@@ -256,7 +246,7 @@ class CandidateModel(Model):
 class FitsRequest(Model):
     """Which fragment to find places for."""
 
-    solution: SolutionModel
+    solution: SolutionFile
     fragment: FragmentId
     limit: Annotated[int, Field(ge=1, le=20)] = 6
 

@@ -18,7 +18,7 @@ from jigsync.web.answers import FileAnswer, made_file
 from jigsync.web.bench import Bench
 from jigsync.web.drawings import KINDS
 from jigsync.web.forms import SMALL, Container, Id
-from jigsync.web.models import PictureRequest, Step, TableRequest, plain
+from jigsync.web.models import PictureRequest, Step, TableRequest
 from jigsync.web.project import check_step
 
 router = APIRouter(tags=["results"])
@@ -45,11 +45,11 @@ async def picture(bench: Bench, puzzle: Id, request: PictureRequest) -> FileAnsw
     """The assembled picture, with or without gaps, in one piece or in layers, or a sheet to print."""
     held = bench.puzzles.get(puzzle)
     grid = request.solution.grid
-    if grid is not None and grid[0] * grid[1] > bench.limits.cells:
-        raise InputError(f"The grid must have at most {bench.limits.cells} cells. Got {grid[0]}x{grid[1]}.")
+    if grid is not None and grid.size > bench.limits.cells:
+        raise InputError(f"The grid must have at most {bench.limits.cells} cells. Got {grid}.")
     arguments = {
         "puzzle": held.file.to_json(),
-        "solution": plain(request.solution),
+        "solution": solution_json(request.solution),
         "format": request.format,
         "gaps": request.gaps,
         "longest": request.longest,
@@ -106,8 +106,8 @@ async def project(bench: Bench, puzzle: Id, request: Request) -> FileAnswer:
     container = Container(bench.room)
     part = container.add()
     try:
-        async for piece in request.stream():
-            await bench.read(partial(part.write, piece))
+        async for block in request.stream():
+            await bench.read(partial(part.write, block))
         arguments = {"puzzle": held.file.to_json(), "body": str(container.path)}
         made = await bench.work(
             lambda seconds: made_file(bench, "pack_project", arguments, seconds),

@@ -30,7 +30,7 @@ router = APIRouter(tags=["puzzles"], route_class=UploadRoute)
 WindowId = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="of whoever asks")]
 FEW = 60
 """Up to so many fragments are cut in a moment."""
-PIECE = 1 << 16
+BLOCK = 1 << 16
 LARGEST_CELL = 128
 PREVIEW_CELL = 56
 
@@ -175,17 +175,17 @@ def describe(held: HeldPuzzle, status: int = 200, job: str | None = None) -> Res
     if held.project is None:
         return Response(head, status, media_type="application/json")
     before, after = head.split(b'"project": null')
-    pieces = _around(before + b'"project": ', held.project, after)
-    return StreamingResponse(pieces, status, media_type="application/json")
+    blocks = _around(before + b'"project": ', held.project, after)
+    return StreamingResponse(blocks, status, media_type="application/json")
 
 
 def _around(before: bytes, path: Path, after: bytes) -> Iterator[bytes]:
-    """The pieces of a text with a file in it; a file that is gone by now is null."""
+    """The blocks of a text with a file in it; a file that is gone by now is null."""
     yield before
     try:
         with open(path, "rb") as file:
-            while piece := file.read(PIECE):
-                yield piece
+            while block := file.read(BLOCK):
+                yield block
     except FileNotFoundError:
         yield b"null"
     yield after

@@ -12,6 +12,8 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
+from jigsync.io.files import json_bytes
+from jigsync.io.solution_file import solution_json
 from jigsync.solvers import base as solvers
 from jigsync.values.errors import InputError, OptionError
 from jigsync.values.layout import Grid, check_cells
@@ -26,7 +28,7 @@ from jigsync.web.models import (
     FitsRequest,
     JobModel,
     Shown,
-    SolutionModel,
+    SolutionFile,
     SolveOptions,
     TurnRequest,
     plain,
@@ -132,7 +134,7 @@ async def cell_candidates(bench: Bench, puzzle: Id, request: CellRequest) -> lis
     arguments = {
         "name": held.id,
         "puzzle": held.file.to_json(),
-        "solution": plain(request.solution),
+        "solution": solution_json(request.solution),
         "row": request.row,
         "col": request.col,
         "limit": request.limit,
@@ -158,7 +160,7 @@ async def fragment_fits(bench: Bench, puzzle: Id, request: FitsRequest) -> list[
     return [FitModel(**fit) for fit in told["fits"]]
 
 
-@router.post("/solve", response_model=SolutionModel)
+@router.post("/solve", response_model=SolutionFile)
 async def solve(
     bench: Bench,
     request: Request,
@@ -191,7 +193,7 @@ async def solve(
         raise Refusal(503, STOPPING, retry_after=5)
     if job.shown is None or not job.finished:
         raise Refusal(422, job.reason or "It was cancelled.")
-    return Response(job.shown.solution.model_dump_json(indent=1), media_type="application/json")
+    return Response(json_bytes(solution_json(job.shown.solution)), media_type="application/json")
 
 
 def _options(text: str) -> SolveOptions:

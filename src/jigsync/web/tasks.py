@@ -23,6 +23,8 @@ from jigsync.cutting.options import CutOptions, Damage
 from jigsync.io.files import json_bytes, open_plain, parse_json, read_bytes
 from jigsync.io.images import image_bytes_sha256, png_bytes, read_rgb
 from jigsync.io.puzzle_folder import puzzle_members
+from jigsync.io.schema import Node
+from jigsync.io.solution_file import parse_solution
 from jigsync.measure import learned
 from jigsync.measure.choice import readings
 from jigsync.render.assemble import assemble
@@ -40,7 +42,7 @@ from jigsync.values.puzzle import Puzzle
 from jigsync.web.archive import ZIP, Window, entries_of
 from jigsync.web.drawings import PictureFormat, picture_bytes
 from jigsync.web.limits import Limits
-from jigsync.web.models import CutOptionsModel, KeptPuzzle, SolutionModel, SolveOptions, plain
+from jigsync.web.models import CutOptionsModel, KeptPuzzle, SolveOptions, plain
 from jigsync.web.photo_tasks import cut_sheets, found_on, photograph, shaped, take_photographs
 from jigsync.web.pixels import PuzzleFile, mapped, write_pixels, write_puzzle
 from jigsync.web.project import (
@@ -289,7 +291,7 @@ def candidates(
     opened = PuzzleFile.of_json(puzzle).open()
     found = jigsync.candidates(
         opened,
-        solution_of(SolutionModel.model_validate(solution), opened),
+        solution_of(parse_solution(Node(solution, "solution")), opened),
         row,
         col,
         measurements=bench.readings(name, opened),
@@ -303,7 +305,7 @@ def fits(
 ) -> dict[str, Any]:
     """The likeliest places of a fragment beside those that are placed."""
     opened = PuzzleFile.of_json(puzzle).open()
-    placement = solution_of(SolutionModel.model_validate(solution), opened).placement
+    placement = solution_of(parse_solution(Node(solution, "solution")), opened).placement
     read = bench.readings(name, opened)
     # Outlines tell poses to the pixel; what is known of cells only does where nothing reads outlines.
     known = next((m for m in read if isinstance(m.pairs, Hypothesised)), None) or next(iter(read))
@@ -339,7 +341,7 @@ def draw(
 ) -> dict[str, Any]:
     """The assembled picture as it is shown: a person may have moved components towards each other."""
     opened = PuzzleFile.of_json(puzzle).open()
-    found = solution_of(SolutionModel.model_validate(solution), opened)
+    found = solution_of(parse_solution(Node(solution, "solution")), opened)
     if found.grid is None:
         found = replace(found, placement={name: replace(p, component=0) for name, p in found.placement.items()})
     written = picture_bytes(opened, found, format, gaps, longest)

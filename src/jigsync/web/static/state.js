@@ -54,14 +54,12 @@ export const placed = (step, id) => step.solution?.fragments[id] ?? null;
 export const isPlaced = (step, id) => placed(step, id)?.row != null;
 
 export function withFragments(step, changes) {
-  const fragments = { ...step.solution.fragments, ...changes };
-  return restated({ ...step, solution: { ...unsaid(step.solution), fragments } });
+  // What the solver said of whole pictures is about its own answer.
+  const { pictures, confidence, ...solution } = step.solution;
+  return restated({ ...step, solution: { ...solution, fragments: { ...solution.fragments, ...changes } } });
 }
 
 const OURS = /^\d+ fragments? (is|are) not placed\.$/;
-
-// What a solver said of the whole no longer holds once a person has changed it.
-const unsaid = (solution) => ("confidence" in solution ? { ...solution, confidence: null } : solution);
 
 // An answer that placed everything is partial once a person has taken something off, and whole when it is back.
 export function restated(step) {
