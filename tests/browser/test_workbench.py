@@ -333,7 +333,7 @@ def test_errors_are_shown_where_they_happen(open_page: Open, picture: Picture) -
     single = png_bytes(np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8))
     drop(page, "photo.png", single)
     page.wait_for_selector("#review:not([hidden])")
-    assert "No separate fragments were found in 'photo.png'" in page.text_content("#review-notes")
+    assert "'photo.png' must show its fragments on a plain background" in page.text_content("#review-notes")
     assert page.is_disabled("#review-use")
     page.click("#review-cut")
     page.wait_for_selector("#cutter[open]")
