@@ -97,7 +97,7 @@ def repair_pairs(claimed: Contacts, true: Contacts, areas: Mapping[str, float]) 
     """What the scripts call precision, and what they call recall; 0 where they divide by nothing."""
 
     def weight(pairs: Contacts) -> float:
-        return sum(areas.get(one, 0.0) + areas.get(other, 0.0) for one, other in pairs)
+        return sum(areas.get(one, 0.0) + areas.get(other, 0.0) for one, other in sorted(pairs))
 
     both = weight(claimed & true)
     return both / weight(true) if true else 0.0, both / weight(claimed) if claimed else 0.0
