@@ -1,4 +1,4 @@
-"""`jigsync eval` of every layout: presentations, tears, sets of fragments; scored by poses, beside what a guess reaches."""
+"""`jigsync eval` of every layout: presentations, tears, sets of fragments; scored by poses, beside guesses."""
 
 from __future__ import annotations
 
@@ -249,7 +249,8 @@ def test_free_answers_are_scored_by_poses(images: Path, tmp_path: Path) -> None:
     (pair,) = found.pairs
     assert pair.poses["right"][0].estimate == pytest.approx(1 / 5)
     assert (pair.poses["right"][1].better, pair.poses["upright"][1].worse) == (2, 2)
-    assert pair.poses["RMSE translation (RePAIR)"][1].worse == 2, "of errors the smaller one is better"
+    signs = pair.poses["RMSE translation (RePAIR)"][1]  # of puzzles whose largest fragment was not left out
+    assert signs.worse > 0 == signs.better, "of errors the smaller one is better"
     with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {(row["form"], row["severity"], row["presentation"]) for row in rows} == {("tear5", "clean", "any")}

@@ -29,6 +29,9 @@ def reproduce(
     measurer: Annotated[
         str | None, typer.Option("--measurer", help="Who measures torn pictures, for studies that tear some.")
     ] = None,
+    fragments: Annotated[
+        Path | None, typer.Option("--fragments", help="Folder of puzzles that nobody here made, for the study real.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Run a study of the paper and print our values beside the paper's."""
@@ -47,12 +50,15 @@ def reproduce(
     names = list(studies.STUDIES) if name == "all" else [name]
     for one in names:
         studies.get(one)
-    options = {"images": images, "dino": dino, "measurer": measurer}
+    options = {"images": images, "dino": dino, "measurer": measurer, "fragments": fragments}
     given = {option: value for option, value in options.items() if value is not None}
     done, failed = [], []
     for one in names:
         start = time.perf_counter()
         inputs = {key: value for key, value in given.items() if name != "all" or key in studies.takes(one)}
+        if name == "all" and (reason := studies.lacking(one, inputs)):
+            say_line(f"jigsync: {one} was skipped. {reason}", err=True)
+            continue
         try:
             with progress_bar() as report:
                 result = studies.run(one, full=full, workers=workers, seed=seed, progress=report, inputs=inputs)

@@ -6,7 +6,6 @@ from the cache.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from functools import partial
 from math import isqrt
@@ -15,19 +14,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from jigsync import data
 from jigsync.cutting.options import SEVERITIES
-from jigsync.evaluate.cache import Config
-from jigsync.evaluate.plan import from_pictures, methods_of
-from jigsync.evaluate.predict import predict
 from jigsync.evaluate.progress import Progress
-from jigsync.evaluate.run import Evaluation, begin, evaluate
+from jigsync.evaluate.run import Evaluation
 from jigsync.evaluate.scores import Scored
 from jigsync.evaluate.table import ALL_KINDS, Line
 from jigsync.evaluate.wanted import Wanted
 from jigsync.measure import registry
 from jigsync.score.cells import GAUGES
 from jigsync.score.intervals import bootstrap_mean, paired_difference
+from jigsync.studies.evaluated import run_wanted, weights_of
 from jigsync.studies.figure import figure, line_style
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.rows import points
@@ -70,15 +66,8 @@ def run_sizes(
     measurer: str = registry.DEFAULT,
 ) -> StudyResult:
     """The study at chosen sizes; `cell` None goes by the grid."""
-    folder = images if images is not None else data.picture(data.names()[0]).parent
     wanted = Wanted(tuple(Grid(n, n) for n in sizes), tuple(severities), puzzles, cell, seed=seed)
-    specs, _ = from_pictures(folder, wanted, workers, progress)
-    config = Config.of(methods_of(SOLVERS, (measurer,)))
-    with tempfile.TemporaryDirectory() as folder_name:
-        root = Path(folder_name)
-        begin(root, specs, config, seed)
-        predict(specs, config, root, workers, lambda done, total, _: progress("main", done, total))
-        found = evaluate(root, specs, config, seed, "model")
+    found = run_wanted("main", wanted, SOLVERS, (measurer,), workers, progress, images)
     rows = [_row(line) for line in found.lines if line.kind == ALL_KINDS and line.by_gauge]
     rng = np.random.default_rng(seed)
     return StudyResult(
@@ -92,8 +81,10 @@ def run_sizes(
             "sizes": list(sizes),
             "severities": list(severities),
             "seed": seed,
-            "pictures": len({spec.picture for spec in specs}),
+            "pictures": len({spec.picture for spec in found.specs}),
             "measurer": measurer,
+            "presentation": "cell",
+            "weights": weights_of(found),
         },
         plot=partial(_plot, rows),
     )

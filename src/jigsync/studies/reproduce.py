@@ -36,13 +36,17 @@ STUDIES: Final[dict[str, str]] = {
     "collapse": "a unary head that is not told the gauge: the plateau, the flat line, and which losses help",
     "continuous": "the angle of single fragments when it may be any: tolerance curves, measured",
     "reliability": "how often fragments are right, by the confidence of the default solver",
+    "continuous-puzzles": "clean squares at any angle, n = 3 and 5: fragments right, beside the paper's drawn 6",
+    "frame": "what every measurer loses when fragments do not say where their cells are: shifted, cropped, any angle",
+    "tears": "torn pictures at any angle, over pieces and erosion",
+    "real": "sets of fragments that nobody here made, by our measures and those of others",
     "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, nothing learned, grid unknown",
 }
 """name -> one line; a study is the function `run` of the module jigsync.studies.<name>."""
 
-INPUTS: Final = ("images", "dino", "measurer")
+INPUTS: Final = ("images", "dino", "measurer", "fragments")
 """What some studies take beside the common arguments: a folder of pictures, weights of DINOv2 ViT-S/14, the name of a
-measurer."""
+measurer, a folder of puzzles that nobody here made."""
 
 Inputs = Mapping[str, Path | str]
 """Of INPUTS: files and names."""
@@ -73,6 +77,14 @@ def takes(name: str) -> frozenset[str]:
     return frozenset(inspect.signature(get(name)).parameters) & frozenset(INPUTS)
 
 
+def lacking(name: str, inputs: Inputs) -> str:
+    """A sentence when a study cannot be run without an input that was not given, else ""."""
+    needs = inspect.signature(get(name)).parameters
+    missing = [key for key in INPUTS if key in needs and needs[key].default is inspect.Parameter.empty]
+    left = [f"--{key}" for key in missing if key not in inputs]
+    return f"The study '{name}' needs {' and '.join(left)}: there is nothing to measure without." if left else ""
+
+
 def run(
     name: str,
     *,
@@ -87,6 +99,8 @@ def run(
         if option not in takes(name):
             able = ", ".join(other for other in STUDIES if option in takes(other))
             raise OptionError(f"The study '{name}' takes no --{option}; those that do are {able}.")
+    if reason := lacking(name, inputs):
+        raise OptionError(reason)
     study: Any = get(name)
     result: StudyResult = study(full, workers, seed, progress, **inputs)
     return result
