@@ -2,8 +2,8 @@
 
 The paper centres every cell in a container, so that a fragment's picture tells where its cell is. Here the same puzzles
 are handed over as cut, with the content of every container shifted by 2, 4, 8 and 16 pixels in a random direction,
-cropped to the content, and turned by any angle. Scored by slots and turns in the best of the four gauges, as the containers'
-centres are what is taken away; an answer without a grid by the share of its poses that are right.
+cropped to the content, and turned by any angle. Scored by slots and turns in the best of the four gauges, as the
+containers' centres are what is taken away; an answer without a grid by the share of its poses that are right.
 """
 
 from __future__ import annotations

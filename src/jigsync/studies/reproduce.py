@@ -40,6 +40,7 @@ STUDIES: Final[dict[str, str]] = {
     "frame": "what every measurer loses when fragments do not say where their cells are: shifted, cropped, any angle",
     "tears": "torn pictures at any angle, over pieces and erosion",
     "real": "sets of fragments that nobody here made, by our measures and those of others",
+    "web-pictures": "squares of small and compressed pictures, in the form of ImageNet-LSEJ: what costs how much",
     "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, nothing learned, grid unknown",
 }
 """name -> one line; a study is the function `run` of the module jigsync.studies.<name>."""

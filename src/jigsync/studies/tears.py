@@ -80,7 +80,8 @@ def _verdict(lines: list[Line]) -> str:
     )
     return (
         f"Fragments right of torn pictures: {shown}. It is best at {best.setting.form} {best.setting.severity} and"
-        f" worst at {worst.setting.form} {worst.setting.severity}. Not a study of the paper's: its fragments have a grid."
+        f" worst at {worst.setting.form} {worst.setting.severity}. Not a study of the paper's,"
+        " whose fragments have a grid."
     )
 
 
