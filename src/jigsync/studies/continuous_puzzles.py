@@ -15,7 +15,7 @@ from jigsync.evaluate.progress import Progress
 from jigsync.evaluate.table import Line
 from jigsync.evaluate.wanted import Wanted
 from jigsync.score.intervals import Interval
-from jigsync.studies.evaluated import line_row, plot_lines, run_wanted, told, weights_of, whole
+from jigsync.studies.evaluated import line_row, plot_lines, run_wanted, told, whole
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.values.layout import Grid
 
@@ -59,8 +59,6 @@ def run_sizes(
             "cell": cell,
             "seed": seed,
             "pictures": len({spec.picture for spec in found.specs}),
-            "presentation": "any",
-            "weights": weights_of(found),
         },
         plot=partial(_plot, lines),
     )

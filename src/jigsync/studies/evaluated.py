@@ -82,14 +82,6 @@ def told(line: Line) -> str:
     return f"{', '.join(named)} %; chance {100 * line.chance['right']:.0f}; {line.seconds:.1f} s"
 
 
-def weights_of(found: Evaluation) -> str:
-    """Networks that the methods may have run, each with the first digits of its sha256."""
-    networks: dict[str, str] = {}
-    for identity in found.config.methods.values():
-        networks |= identity.get("networks", {})
-    return " ".join(f"{name} {sha}" for name, sha in sorted(networks.items()))
-
-
 def plot_lines(
     groups: Mapping[str, Sequence[tuple[str, Sequence[Line]]]], label: str, path: Path, measure: str = "right"
 ) -> None:

@@ -1,4 +1,4 @@
-"""Study `frame`: what every measurer loses when fragments no longer say where their cells are (erratum 9).
+"""Study `frame`: what every measurer loses when fragments no longer say where their cells are (erratum 12).
 
 The paper centres every cell in a container, so that a fragment's picture tells where its cell is. Here the same puzzles
 are handed over as cut, with the content of every container shifted by 2, 4, 8 and 16 pixels in a random direction,
@@ -22,7 +22,7 @@ from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.handed import Presentation
 from jigsync.cutting.options import SEVERITIES, CutOptions
 from jigsync.cutting.seeds import derive_seed
-from jigsync.evaluate.fingerprint import AUTO, CHOICE, SOLVING, networks
+from jigsync.evaluate.fingerprint import AUTO
 from jigsync.evaluate.progress import Progress
 from jigsync.io.images import evenly_spaced, read_rgb
 from jigsync.measure import registry
@@ -190,12 +190,11 @@ def run_pictures(
         verdict=_verdict(measurers, shares, missing),
         settings={
             "pictures": len(pictures),
+            "measurers": list(measurers),
             "severities": list(severities),
             "grid": str(GRID),
             "cell": cell,
             "seed": seed,
-            "presentation": "each",
-            "weights": _weights(measurers),
         },
         plot=partial(_plot, measurers, shares),
     )
@@ -206,15 +205,6 @@ Shares = dict[tuple[str, str], Interval]
 
 def _of(rows: Sequence[dict[str, Any]], measurer: str, how: str) -> list[dict[str, Any]]:
     return [row for row in rows if (row["measurer"], row["handed"]) == (measurer, how)]
-
-
-def _weights(measurers: Sequence[str]) -> str:
-    """All networks that some measurer may have run."""
-    found: dict[str, str] = {}
-    for measurer in measurers:
-        module = CHOICE if measurer == AUTO else type(registry.get(measurer)).__module__
-        found |= networks([*SOLVING, module], measurer)
-    return " ".join(f"{name} {sha}" for name, sha in sorted(found.items()))
 
 
 def _compared(measurer: str, shares: Shares, rows: Sequence[dict[str, Any]]) -> Compared:
@@ -235,7 +225,7 @@ def _verdict(measurers: Sequence[str], shares: Shares, missing: str) -> str:
     return (
         "Per cent in place as cut / shifted by 8 px / cropped / at any angle:"
         f" {told}. A shift of 8 px costs {most} most, {100 * lost[most]:.0f} points: what it reads as cut is in part"
-        f" the container, which no scan of a real fragment has (erratum 9).{left}"
+        f" the container, which no scan of a real fragment has (erratum 12).{left}"
     )
 
 

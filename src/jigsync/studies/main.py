@@ -23,7 +23,7 @@ from jigsync.evaluate.wanted import Wanted
 from jigsync.measure import registry
 from jigsync.score.cells import GAUGES
 from jigsync.score.intervals import bootstrap_mean, paired_difference
-from jigsync.studies.evaluated import run_wanted, weights_of
+from jigsync.studies.evaluated import run_wanted
 from jigsync.studies.figure import figure, line_style
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.rows import points
@@ -83,8 +83,6 @@ def run_sizes(
             "seed": seed,
             "pictures": len({spec.picture for spec in found.specs}),
             "measurer": measurer,
-            "presentation": "cell",
-            "weights": weights_of(found),
         },
         plot=partial(_plot, rows),
     )

@@ -11,7 +11,7 @@ from jigsync.evaluate.progress import Progress
 from jigsync.evaluate.scores import Scored
 from jigsync.evaluate.table import Line
 from jigsync.score.theirs import Q_POS
-from jigsync.studies.evaluated import line_row, plot_lines, run_specs, told, weights_of, whole
+from jigsync.studies.evaluated import line_row, plot_lines, run_specs, told, whole
 from jigsync.studies.result import Compared, StudyResult
 
 PUZZLES: Final = 3
@@ -41,8 +41,6 @@ def run_sets(
             "puzzles": len(specs),
             "sets": sorted({spec.setting.form for spec in specs}),
             "seed": seed,
-            "presentation": "as found: any angle, cropped",
-            "weights": weights_of(found),
         },
         plot=partial(_plot, lines),
     )

@@ -13,6 +13,7 @@ from typing import Any, Final
 from jigsync.evaluate.progress import Progress, silent
 from jigsync.io.csv_rows import csv_bytes
 from jigsync.io.files import write_bytes, write_json
+from jigsync.studies.about import told
 from jigsync.studies.result import Study, StudyResult
 from jigsync.values.errors import MissingExtraError, OptionError
 
@@ -114,7 +115,8 @@ def write(result: StudyResult, folder: Path, command: str = "") -> Written:
     """
     paths = {ending: folder / f"{result.name}.{ending}" for ending in ("csv", "json", "png", "svg")}
     write_bytes(paths["csv"], csv_bytes(result.rows))
-    write_json(paths["json"], {**result.to_json(), **({"command": command} if command else {})})
+    made = {"command": command} if command else {}
+    write_json(paths["json"], {**result.to_json(), **told(result.name, result.settings), **made})
     try:
         result.plot(paths["png"])
         result.plot(paths["svg"])

@@ -10,7 +10,7 @@ from jigsync.cutting.tear_options import Style
 from jigsync.evaluate.progress import Progress
 from jigsync.evaluate.table import Line
 from jigsync.evaluate.wanted import Wanted
-from jigsync.studies.evaluated import line_row, plot_lines, run_wanted, told, weights_of, whole
+from jigsync.studies.evaluated import line_row, plot_lines, run_wanted, told, whole
 from jigsync.studies.result import Compared, StudyResult
 
 PIECES: Final = (9, 25)
@@ -60,8 +60,6 @@ def run_tears(
             "size": size,
             "seed": seed,
             "pictures": len({spec.picture for spec in found.specs}),
-            "presentation": "any",
-            "weights": weights_of(found),
         },
         plot=partial(_plot, lines),
     )

@@ -17,7 +17,6 @@ import numpy as np
 from jigsync.corpus.pool import run_units
 from jigsync.cutting.squares import SquareOptions
 from jigsync.cutting.web import WebOptions
-from jigsync.evaluate.fingerprint import SOLVING, networks
 from jigsync.evaluate.progress import Progress
 from jigsync.io.images import evenly_spaced
 from jigsync.measure import registry
@@ -86,8 +85,6 @@ def run_pictures(
     rows = [found[task] for task in tasks]
     rng = np.random.default_rng(seed)
     costs = {form: _cost(rows, form, rng) for form in list(FORMS)[1:]}
-    module = type(registry.get(registry.DEFAULT)).__module__
-    weights = networks([*SOLVING, module], registry.DEFAULT)
     return StudyResult(
         name="web-pictures",
         title="squares of small, compressed pictures, in the form of ImageNet-LSEJ: direct",
@@ -100,8 +97,6 @@ def run_pictures(
             "side": options.side,
             "erode": options.erode,
             "seed": seed,
-            "presentation": "cell, upright",
-            "weights": " ".join(f"{name} {sha}" for name, sha in weights.items()),
         },
         plot=partial(_plot, rows),
     )
