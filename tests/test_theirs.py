@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from jigsync import data
+from jigsync.cli import main
+from jigsync.cutting.tear import tear_picture
+from jigsync.cutting.tear_options import TearOptions
+from jigsync.io.cut_folder import save_cut
+from jigsync.io.solution_file import save_solution
 from jigsync.score.contacts import contacts_of_poses
 from jigsync.score.derech import neighbour_share, overlap
 from jigsync.score.pairings import pair_shares, registration_recall
@@ -15,6 +23,8 @@ from jigsync.score.posed import Posed
 from jigsync.score.repair import repair_pairs, repair_scores
 from jigsync.score.sizes import sizes_of
 from jigsync.score.theirs import THEIRS, their_chance, their_scores
+from jigsync.solution import Solution
+from jigsync.values.layout import FREE
 from jigsync.values.placement import Placed, Placement
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Fragments, Puzzle
@@ -187,3 +197,23 @@ def test_all_of_them_and_what_a_guess_reaches() -> None:
     assert guess != their_chance(both, pieces, 4)
     assert 0 < guess["pair recall (ShreddingNet)"] < 1, "pairs meet by chance"
     assert guess["Q_pos (RePAIR)"] < 0.9
+
+
+def test_score_shows_them_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rgb = np.asarray(Image.open(data.picture("coffee")).convert("RGB").resize((160, 120)))
+    fragments, truth = tear_picture(rgb, TearOptions(3, 40), 1)
+    save_cut(tmp_path / "p", fragments, truth)
+    save_solution(tmp_path / "s.json", Solution("ok", "", FREE, truth.placement))
+    arguments = ["score", str(tmp_path / "s.json"), str(tmp_path / "p" / "truth.json")]
+    assert main([*arguments, "--others"]) == 0
+    shown = capsys.readouterr().out
+    assert "Q_pos (RePAIR)" in shown
+    assert "chance" in shown
+    assert main([*arguments, "--others", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told["others"]) == list(THEIRS)
+    assert told["others"]["neighbours (Derech)"] == 1
+    assert main([*arguments, "--json"]) == 0
+    assert "others" not in json.loads(capsys.readouterr().out)
+    (tmp_path / "p" / "puzzle").rename(tmp_path / "elsewhere")
+    assert main([*arguments, "--others"]) == 2

@@ -15,7 +15,7 @@ from jigsync.evaluate.progress import Progress
 from jigsync.evaluate.table import Line
 from jigsync.evaluate.wanted import Wanted
 from jigsync.score.intervals import Interval
-from jigsync.studies.evaluated import line_row, plot_lines, run_wanted, told, whole
+from jigsync.studies.evaluated import by_method, line_row, plot_lines, run_wanted, told, whole
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.values.layout import Grid
 
@@ -93,6 +93,4 @@ def _verdict(lines: list[Line]) -> str:
 
 
 def _plot(lines: list[Line], path: Path) -> None:
-    labels = list(dict.fromkeys(line.method.label for line in lines))
-    series = [(label, [line for line in lines if line.method.label == label]) for label in labels]
-    plot_lines({"clean squares at any angle": series}, "form", path)
+    plot_lines({"clean squares at any angle": by_method(lines)}, "form", path)

@@ -82,6 +82,12 @@ def told(line: Line) -> str:
     return f"{', '.join(named)} %; chance {100 * line.chance['right']:.0f}; {line.seconds:.1f} s"
 
 
+def by_method(lines: Sequence[Line]) -> list[tuple[str, list[Line]]]:
+    """What `plot_lines` takes for a panel."""
+    labels = dict.fromkeys(line.method.label for line in lines)
+    return [(label, [line for line in lines if line.method.label == label]) for label in labels]
+
+
 def plot_lines(
     groups: Mapping[str, Sequence[tuple[str, Sequence[Line]]]], label: str, path: Path, measure: str = "right"
 ) -> None:

@@ -11,7 +11,7 @@ from jigsync.evaluate.progress import Progress
 from jigsync.evaluate.scores import Scored
 from jigsync.evaluate.table import Line
 from jigsync.score.theirs import Q_POS
-from jigsync.studies.evaluated import line_row, plot_lines, run_specs, told, whole
+from jigsync.studies.evaluated import by_method, line_row, plot_lines, run_specs, told, whole
 from jigsync.studies.result import Compared, StudyResult
 
 PUZZLES: Final = 3
@@ -68,6 +68,4 @@ def _verdict(lines: list[Line], skipped: list[str]) -> str:
 
 
 def _plot(lines: list[Line], path: Path) -> None:
-    labels = list(dict.fromkeys(line.method.label for line in lines))
-    series = [(label, [line for line in lines if line.method.label == label]) for label in labels]
-    plot_lines({"sets of fragments": series}, "form", path)
+    plot_lines({"sets of fragments": by_method(lines)}, "form", path)

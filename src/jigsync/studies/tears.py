@@ -10,7 +10,7 @@ from jigsync.cutting.tear_options import Style
 from jigsync.evaluate.progress import Progress
 from jigsync.evaluate.table import Line
 from jigsync.evaluate.wanted import Wanted
-from jigsync.studies.evaluated import line_row, plot_lines, run_wanted, told, whole
+from jigsync.studies.evaluated import by_method, line_row, plot_lines, run_wanted, told, whole
 from jigsync.studies.result import Compared, StudyResult
 
 PIECES: Final = (9, 25)
@@ -85,9 +85,5 @@ def _verdict(lines: list[Line]) -> str:
 
 def _plot(lines: list[Line], path: Path) -> None:
     forms = list(dict.fromkeys(line.setting.form for line in lines))
-    labels = list(dict.fromkeys(line.method.label for line in lines))
-    groups = {
-        form: [(label, [ln for ln in lines if (ln.setting.form, ln.method.label) == (form, label)]) for label in labels]
-        for form in forms
-    }
+    groups = {form: by_method([line for line in lines if line.setting.form == form]) for form in forms}
     plot_lines(groups, "severity", path)
