@@ -37,7 +37,7 @@ from jigsync.cutting.squares import SquareOptions, cut_squares
 from jigsync.cutting.tear import tear_picture
 from jigsync.cutting.tear_options import TearOptions
 from jigsync.data import names, picture
-from jigsync.evaluate.fingerprint import AUTO, method_identity
+from jigsync.evaluate.fingerprint import AUTO, networks, roots_of
 from jigsync.io.files import write_json
 from jigsync.io.images import read_rgb
 from jigsync.score.cells import score
@@ -313,7 +313,7 @@ def _weights() -> str:
     found: dict[str, str] = {}
     for name in (*OURS, *FREE):
         solver, _, measurer = name.partition(":")
-        found |= method_identity(solver, measurer or AUTO)["networks"]
+        found |= networks(roots_of(solver, measurer or AUTO), measurer)
     return " ".join(f"{name} {sha}" for name, sha in sorted(found.items()))
 
 

@@ -64,21 +64,22 @@ def generator_identity() -> dict[str, Any]:
 
 def method_identity(solver: str, measurer: str, weights: Path | None = None) -> dict[str, Any]:
     """What the answers of a solver with a measurer depend on; OptionError when there is no such one."""
-    roots = [*SOLVING, type(solvers.get(solver)).__module__]
-    if solver == solvers.DEFAULT:  # free puzzles are left to another one
-        roots.append(type(solvers.get(solvers.DEFAULT_FREE)).__module__)
-    told = ""
-    if measurer == AUTO:
-        roots.append(CHOICE)
-    else:
-        meter = meter_of(measurer, weights)
-        told = _weights(meter)
-        roots.append(type(meter).__module__)
+    roots, told = roots_of(solver, measurer), ""
+    if measurer != AUTO:
+        told = _weights(meter_of(measurer, weights))
     own = {"solver": solver, "measurer": measurer, "weights": told, "algorithm": ALGORITHM}
     found = networks(roots, measurer)
     if weights is not None and takes_weights(measurer):
         found["given"] = _file_hash(weights)[:SHOWN]
     return {**own, "networks": found, **identity(roots, extra=(PACKAGE / "api.py",))}
+
+
+def roots_of(solver: str, measurer: str) -> list[str]:
+    """The modules that a method begins with, besides jigsync.api; OptionError when there is no such one."""
+    roots = [*SOLVING, type(solvers.get(solver)).__module__]
+    if solver == solvers.DEFAULT:  # free puzzles are left to another one
+        roots.append(type(solvers.get(solvers.DEFAULT_FREE)).__module__)
+    return [*roots, CHOICE if measurer == AUTO else type(measurers.get(measurer)).__module__]
 
 
 def networks(roots: Sequence[str], measurer: str = "") -> dict[str, str]:
