@@ -119,7 +119,8 @@ def _compared(
     pa = wilson(int(sum(perfect)), len(perfect))
     sra = 100 * float(np.mean(_values(rows, form, "sra")))
     paper = f"{PAPER[1]} %" if form == "small, compressed" else "-"
-    said = f"PA {pa.percent()}, SRA {sra:.1f} %"
+    same = 100 * float(np.mean(_values(rows, form, "same_pixels")))
+    said = f"PA {pa.percent()}, SRA {sra:.1f} %; with identical squares interchangeable AA {same:.1f} %"
     if cost is not None:
         said += f"; {points(cost)} points of AA on the same pictures"
     if paper != "-":
@@ -134,7 +135,9 @@ def _verdict(rows: Sequence[Mapping[str, Any]], costs: Mapping[str, Interval]) -
     most = min(single, key=lambda form: single[form].estimate)
     return (
         f"AA is {plain:.1f} % as they are; what is done to the same pictures changes it, in points, by {told}. Of the"
-        f" three alone, '{most}' costs most. The published figures are of ImageNet's own pictures, which these imitate."
+        f" three alone, '{most}' costs most. Blank squares are identical, and AA counts them as wrong wherever they go;"
+        " with identical squares interchangeable it does not. The published figures are of ImageNet's own pictures, which"
+        " these imitate."
     )
 
 
