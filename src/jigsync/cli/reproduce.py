@@ -30,7 +30,7 @@ def reproduce(
         str | None, typer.Option("--measurer", help="Who measures torn pictures, for studies that tear some.")
     ] = None,
     fragments: Annotated[
-        Path | None, typer.Option("--fragments", help="Folder of puzzles that nobody here made, for the study real.")
+        Path | None, typer.Option("--fragments", help="Folder of puzzles that nobody here made, for studies of such.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:

@@ -39,7 +39,11 @@ CHOICE: Final = "jigsync.measure.choice"
 SOLVING: Final = (
     "jigsync.solvers.base",
     "jigsync.solvers.lattice",
+    "jigsync.solvers.split",
     "jigsync.gauge",
+    "jigsync.belief",
+    "jigsync.advice",
+    "jigsync.pictures",
 )
 """What every solve goes through besides the solver and the measurer; jigsync.api counts as a file."""
 

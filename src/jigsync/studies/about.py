@@ -51,7 +51,7 @@ ABOUT: Final[Mapping[str, About]] = {
     "tears": About(HOW_WELL, "any", (AUTO,), (), ("jigsync, ",)),
     "real": About(HOW_WELL, "as found: any angle, cropped", (AUTO,), (), ("jigsync, ",)),
     "web-pictures": About(HOW_WELL, "cell, upright", LEARNED, (), ("as they are", "small, compressed")),
-    "reliability": About(HOW_WELL, CELL, LEARNED, (), ("all: ",)),
+    "reliability": About(HOW_WELL, "each of them", (AUTO,)),
     "gauge": About(UPRIGHT, "any, of the torn ones", ("contours",)),
     "orbit": About(UPRIGHT, NO_PIXELS),
     "collapse": About(UPRIGHT, CELL),

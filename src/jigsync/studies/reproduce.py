@@ -36,7 +36,7 @@ STUDIES: Final[dict[str, str]] = {
     "leak": "the unary head on single fragments under every leak control, in both turn orders",
     "collapse": "a unary head that is not told the gauge: the plateau, the flat line, and which losses help",
     "continuous": "the angle of single fragments when it may be any: tolerance curves, measured",
-    "reliability": "how often fragments are right, by the confidence of the default solver",
+    "reliability": "can answers be believed? confidences against how often fragments are right, for every kind of pile",
     "continuous-puzzles": "clean squares at any angle, n = 3 and 5: fragments right, beside the paper's drawn 6",
     "frame": "what every measurer loses when fragments do not say where their cells are: shifted, cropped, any angle",
     "tears": "torn pictures at any angle, over pieces and erosion",

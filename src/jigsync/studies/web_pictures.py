@@ -136,8 +136,8 @@ def _verdict(rows: Sequence[Mapping[str, Any]], costs: Mapping[str, Interval]) -
     return (
         f"AA is {plain:.1f} % as they are; what is done to the same pictures changes it, in points, by {told}. Of the"
         f" three alone, '{most}' costs most. Blank squares are identical, and AA counts them as wrong wherever they go;"
-        " with identical squares interchangeable it does not. The published figures are of ImageNet's own pictures, which"
-        " these imitate."
+        " with identical squares interchangeable it does not. The published figures are of ImageNet's own pictures,"
+        " which these imitate."
     )
 
 
