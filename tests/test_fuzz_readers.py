@@ -114,6 +114,7 @@ OUR_OWN = {
     "gauge.py": "shipped",
     "measure/calibration.py": "shipped",
     "solvers/confidence.py": "shipped",
+    "cutting/web.py": "a JPEG that it has just made",
     "evaluate/fingerprint.py": "our own source",
     "corpus/download.py": "bytes, which met parses",
     "corpus/ray_engine.py": "our own source",
