@@ -138,7 +138,11 @@ class Served:
 
     def memory(self) -> int:
         """Bytes in memory (RSS) of the process and all its children."""
-        return sum(_rss(pid) for pid in (self.process.pid, *_children(self.process.pid)))
+        return sum(self.memories())
+
+    def memories(self) -> tuple[int, int]:
+        """Bytes in memory (RSS) of the process, and of all its children."""
+        return _rss(self.process.pid), sum(_rss(pid) for pid in _children(self.process.pid))
 
     def _wait(self) -> int:
         """The port, once it answers."""
