@@ -3,7 +3,8 @@
 python benchmarks/fuzz.py [--cases 20000] [--reader NAME]... [--seed 0] [--out build/fuzz] [--json]
 
 A case is a valid file with one to three mutations (tests/fuzz_mutations.py); the readers are those of
-tests/fuzz_readers.py, which get as many cases each. A case that is neither taken nor refused in a sentence is saved under OUT/READER-HASH; moved to tests/fuzz-cases it is a regression test. Exit code 1 when any was found.
+tests/fuzz_readers.py, which get as many cases each. A case that is neither taken nor refused in a sentence is saved
+under OUT/READER-HASH; moved to tests/fuzz-cases it is a regression test. Exit code 1 when any was found.
 """
 
 from __future__ import annotations
