@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -89,6 +90,7 @@ def serve_kills(folder: Path, count: int, seed: int) -> tuple[int, str, str]:
         killed, wrong = killed_round(here, puzzles, reference, count - done, seconds, rng)
         done += killed
         rounds += 1
+        print(f"  {done} of {count} kills of serve", file=sys.stderr, flush=True)
     told = f"{rounds} rounds of {PUZZLES} puzzles, every one answered as by the undisturbed server"
     return done, told, wrong
 

@@ -182,9 +182,9 @@ def eval_victim(images: Path, grids: str = "2x3,3") -> Victim:
     )
 
 
-def train_victim(images: Path, steps: int = 75) -> Victim:
+def train_victim(images: Path, steps: int = 50) -> Victim:
     """`jigsync train`: the smallest of the models, a checkpoint at every log."""
-    options = ("--steps", str(steps), "--samples", "1", "--reuse", "1000", "--validate-every", "50")
+    options = ("--steps", str(steps), "--samples", "1", "--reuse", "1000", "--validate-every", "25")
     more = ("--save-minutes", "0", "--workers", "0", "--seed", "3")
     return Victim(
         "train",
