@@ -45,11 +45,13 @@ class Seen:
         read: seconds of every request of a reader.
         jobs: kind -> finished ones.
         later: answers that told a client to come back.
+        job: where the job is that was finished last; the server forgets those of long ago.
     """
 
     read: list[float] = field(default_factory=list)
     jobs: dict[str, int] = field(default_factory=dict)
     later: int = 0
+    job: str = "/api/about"
     wrong: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -89,6 +91,7 @@ class Sender:
         ended = self.client.follow(job)
         if ended["state"] != state:
             raise RuntimeError(f"a job ended {ended['state']}: {ended['reason']}")
+        self.seen.job = f"/api/jobs/{job}"
         return ended
 
     def close(self, held: str) -> None:
@@ -158,7 +161,7 @@ def read(served: Served, paths: list[str], seed: int, seen: Seen, over: threadin
     client = served.client()
     try:
         while not over.wait(float(rng.uniform(0.5, 1.5)) * PAUSE):
-            path = paths[int(rng.integers(len(paths)))]
+            path = [*paths, seen.job][int(rng.integers(len(paths) + 1))]
             start = time.perf_counter()
             status, _, body = client.send("GET", path)
             took = time.perf_counter() - start
@@ -179,9 +182,9 @@ def soak(served: Served, jobs: int, readers: int, say: Callable[[str], None]) ->
     seen, over = Seen(), threading.Event()
     client = served.client()
     held = Sender(client, seen).upload(small[0])
-    job = Sender(client, seen).job(held)["id"]  # weights are loaded with the first solve
+    Sender(client, seen).job(held)  # weights are loaded with the first solve
     client.close()
-    paths = ["/", "/api/about", f"/api/puzzles/{held}", f"/api/puzzles/{held}/fragments/f000", f"/api/jobs/{job}"]
+    paths = ["/", "/api/about", f"/api/puzzles/{held}", f"/api/puzzles/{held}/fragments/f000"]
     numbers = iter(_Counted(jobs))
     crowd = [threading.Thread(target=read, args=(served, paths, k, seen, over)) for k in range(readers)]
     senders = [threading.Thread(target=run_jobs, args=(served, numbers, seen, small, large)) for _ in range(CLIENTS)]
