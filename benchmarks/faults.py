@@ -5,9 +5,10 @@ python benchmarks/faults.py [--kills 200] [--seed 0] [--only sweep,eval,train,se
 Every command is first run undisturbed. Then it is killed with SIGKILL at random moments (the process alone, so that
 its workers have to notice, or its whole group) and started again, up to 6 times in a row, until it ends by itself: its
 output must be that of the undisturbed run, byte by byte where no clock is in it, and no process may be left. Commands
-that start quickly are killed more often (SHARES). When all have been killed, their output goes to a disk of a few
-hundred KiB (root only), files are made unreadable, and single bits of them are flipped: each time a command must end
-well and say what it repaired, or end with code 2 and name the file, and come to the same output afterwards.
+that start quickly are killed more often (SHARES). Then their output goes to a disk of a few hundred KiB (root only),
+files are made unreadable, and single bits of them are flipped: each time a command must end well and say what it
+repaired, or end with code 2 and name the file, and come to the same output afterwards. Commands are attacked side by
+side.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,6 +49,8 @@ IN_A_ROW: Final = 6
 """Kills of one run before it is left to end."""
 ORPHANS: Final = 60.0
 """Seconds in which workers have to notice that they are alone."""
+MAKERS: Final = {"sweep": (sweep_victim, 300), "eval": (eval_victim, 200), "train": (train_victim, 600)}
+"""Command -> what makes the victim, and the KiB of a disk that fills up in the middle of it."""
 SHARES: Final = {"sweep": 7, "eval": 7, "train": 2, "serve": 4}
 """Command -> its share of the kills."""
 
@@ -282,38 +286,27 @@ FILES: Final[dict[str, tuple[tuple[str, str, tuple[Damage, ...]], ...]]] = {
 # ---------------------------------------------------------------------------------------------- the whole
 
 
-@dataclass(frozen=True)
-class Known:
-    """A command, the folder of a run that nothing happened to, its outcome, and the seconds it took."""
-
-    victim: Victim
-    finished: Path
-    reference: Outcome
-    seconds: float
-
-
-def known(victim: Victim, folder: Path, say: Callable[[Row], None]) -> Known:
-    """Runs a command undisturbed, twice."""
+def victim_rows(victim: Victim, folder: Path, count: int, seed: int, disk_kib: int, say: Callable[[Row], None]) -> None:
+    """All faults of one command."""
     finished = folder / f"{victim.name}-undisturbed"
     reference, seconds = undisturbed(victim, finished)
     again, _ = undisturbed(victim, folder / f"{victim.name}-again")
     say(Row(victim.name, "none, twice", 0, f"the same, in {seconds:.1f} s", differs(reference, again)))
-    return Known(victim, finished, reference, seconds)
-
-
-def other_faults(one: Known, folder: Path, seed: int, disk_kib: int, say: Callable[[Row], None]) -> None:
-    """All faults of a command but kills."""
+    if count:
+        say(kills(victim, folder, reference, seconds, count, seed))
     try:
-        say(full_disk(one.victim, folder, one.reference, disk_kib))
+        say(full_disk(victim, folder, reference, disk_kib))
     except PermissionError as error:
-        say(Row(one.victim.name, "full disk", 0, f"left out: {error}"))
-    for number, (pattern, drop, damages) in enumerate(FILES[one.victim.name]):
+        say(Row(victim.name, "full disk", 0, f"left out: {error}"))
+    for number, (pattern, drop, damages) in enumerate(FILES[victim.name]):
         for damage in damages:
-            say(damaged(one.victim, one.finished, folder, one.reference, pattern, damage, seed + number, drop))
+            say(damaged(victim, finished, folder, reference, pattern, damage, seed + number, drop))
 
 
-def other_faults_of_serve(folder: Path, seed: int, say: Callable[[Row], None]) -> None:
-    """All faults of the server but kills."""
+def serve_rows(folder: Path, count: int, seed: int, say: Callable[[Row], None]) -> None:
+    """All faults of the server."""
+    if count:
+        say(Row("serve", "SIGKILL", *serve_kills(folder / "serve", count, seed)))
     try:
         with small_disk(folder / "serve-disk", 400) as enlarge:
             say(Row("serve", "full disk, 400 KiB", 1, *serve_full(folder / "serve-disk", enlarge)))
@@ -345,22 +338,18 @@ def main() -> int:
         options.kills * np.cumsum([0, *(SHARES[name] for name in names)]) / sum(SHARES[name] for name in names)
     )
     counts = {name: int(count) for name, count in zip(names, np.diff(ends), strict=True)}
-    makers = {"sweep": (sweep_victim, 300), "eval": (eval_victim, 200), "train": (train_victim, 600)}
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(len(names)) as side_by_side:
         folder = Path(made)
         images = pictures(folder / "pictures")
-        others = {name: known(makers[name][0](images), folder, say) for name in names if name in makers}
-        for name, count in counts.items():
-            if count and name == "serve":
-                say(Row("serve", "SIGKILL", *serve_kills(folder / "serve", count, options.seed)))
-            elif count:
-                one = others[name]
-                say(kills(one.victim, folder, one.reference, one.seconds, count, options.seed))
-        for name in names:
+
+        def attack(name: str) -> None:
             if name == "serve":
-                other_faults_of_serve(folder, options.seed, say)
+                serve_rows(folder, counts[name], options.seed, say)
             else:
-                other_faults(others[name], folder, options.seed, makers[name][1], say)
+                maker, kib = MAKERS[name]
+                victim_rows(maker(images), folder, counts[name], options.seed, kib, say)
+
+        list(side_by_side.map(attack, names))
     print(json.dumps([asdict(row) for row in rows]) if options.json else table(rows))
     return 1 if any(row.wrong for row in rows) else 0
 
