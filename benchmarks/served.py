@@ -142,7 +142,12 @@ class Served:
 
     def memories(self) -> tuple[int, int]:
         """Bytes in memory (RSS) of the process, and of all its children."""
-        return _rss(self.process.pid), sum(_rss(pid) for pid in _children(self.process.pid))
+        server, others = self.each()
+        return server, sum(others)
+
+    def each(self) -> tuple[int, list[int]]:
+        """Bytes in memory (RSS) of the process, and of every one of its children."""
+        return _rss(self.process.pid), [_rss(pid) for pid in _children(self.process.pid)]
 
     def _wait(self) -> int:
         """The port, once it answers."""
