@@ -5,7 +5,7 @@ python benchmarks/attacks.py [--only WORDS] [--json]
 It starts `jigsync serve` with its defaults and sends one attack after the other: bodies, archives and pictures of the
 largest size that is let in, and slow clients in crowds. Meanwhile a probe asks for `/api/about` ten times per second on
 a connection of its own. Printed are the answers, the seconds until the last of them, the longest wait of the probe, and
-the most memory (RSS) that the server and any one of its processes held. Exit code 1 when a process held more than 1.5 GB.
+the most memory (RSS) that the server and any one of its processes held. Exit code 1 when one held more than 1.5 GB.
 """
 
 from __future__ import annotations
