@@ -131,7 +131,8 @@ def upload(*files: bytes, kind: str = "auto", times: int = 1) -> Send:
     """Files, by so many clients at once."""
 
     def send(url: str) -> list[requests.Response]:
-        parts = [("files", (f"{k}.bin", content)) for k, content in enumerate(files)]
+        # What a file is told by its bytes; its name must be a picture's.
+        parts = [("files", (f"{k}.png", content)) for k, content in enumerate(files)]
         return at_once(
             lambda: requests.post(f"{url}/api/puzzles", files=parts, data={"kind": kind}, timeout=PATIENCE), times
         )
