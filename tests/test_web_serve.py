@@ -95,16 +95,22 @@ def test_a_signal_ends_it_whatever_it_is_doing(tmp_path: Path) -> None:
 
 
 def test_a_signal_ends_it_when_its_own_processes_do_not(tmp_path: Path) -> None:
-    """Neither the workers nor the process that would end them can be told anything."""
+    """Neither the workers nor the process that would end them can be told anything, and there are 120 s for a cut."""
     process, url = started(tmp_path)
-    held = requests.post(f"{url}/api/cuts", json={"picture": "coffee", "shape": 0}, timeout=60).json()["id"]
+    parts = urlsplit(url)
+    requests.post(f"{url}/api/cuts", json={"picture": "coffee", "rows": 2, "cols": 2}, timeout=60)
     others = children(tmp_path) - {process.pid}
+    body = b'{"picture": "coffee", "rows": 10, "cols": 100}'
+    said = f"POST /api/cuts HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
     try:
         for pid in others:
             os.kill(pid, signal.SIGSTOP)
-        requests.post(f"{url}/api/puzzles/{held}/jobs", json={}, timeout=60)
-        process.terminate()
-        process.communicate(timeout=60)
+        with socket.create_connection((parts.hostname, parts.port), timeout=60) as client:
+            client.sendall(said.encode() + b"Content-Type: application/json\r\n\r\n" + body)
+            for _ in range(3):
+                requests.get(f"{url}/api/about", timeout=60)
+            process.terminate()
+            process.communicate(timeout=60)
     finally:
         process.kill()
         for pid in others:
