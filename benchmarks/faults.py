@@ -308,8 +308,8 @@ def serve_rows(folder: Path, count: int, seed: int, say: Callable[[Row], None]) 
     if count:
         say(Row("serve", "SIGKILL", *serve_kills(folder / "serve", count, seed)))
     try:
-        with small_disk(folder / "serve-disk", 400) as enlarge:
-            say(Row("serve", "full disk, 400 KiB", 1, *serve_full(folder / "serve-disk", enlarge)))
+        with small_disk(folder / "serve-disk", 2000) as enlarge:
+            say(Row("serve", "full disk, 2000 KiB", 1, *serve_full(folder / "serve-disk", enlarge)))
     except PermissionError as error:
         say(Row("serve", "full disk", 0, f"left out: {error}"))
     for what, done, outcome, wrong in serve_damage(folder / "serve-damage", seed):

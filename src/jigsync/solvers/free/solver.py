@@ -21,7 +21,7 @@ from jigsync.solvers.free.growth import SLACK, Growth, Scene, State, agreeing
 from jigsync.solvers.free.joined import Joined
 from jigsync.solvers.free.links import Links
 from jigsync.solvers.free.moves import improve
-from jigsync.solvers.free.polish import QUICK, QUICK_ROUNDS, polish
+from jigsync.solvers.free.polish import QUICK, QUICK_ROUNDS, ROUNDS, SHARPEST, WIDEST, polish
 from jigsync.solvers.free.refit import refit
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.solvers.free.support import confidences, energy, support, without_strangers
@@ -136,10 +136,10 @@ def _assemble(
             state = growth.state
     state = improve(scene, state, ENOUGH, TRIES, lambda: budget.go_on("moving parts", 0.8))
     links = agreeing(scene, state.pose, state.part)
-    short = {"rounds": QUICK_ROUNDS, "widest": QUICK[0], "sharpest": QUICK[1]} if budget.stopped else {}
+    rounds, (widest, sharpest) = (QUICK_ROUNDS, QUICK) if budget.stopped else (ROUNDS, (WIDEST, SHARPEST))
     done = polish(
         shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, gap_sigma=trust, expected=gap,
-        **short,
+        rounds=rounds, widest=widest, sharpest=sharpest,
     )  # fmt: skip
     found = support(scene, done.pose, state.part)
     found, component = without_strangers(found, by_size(state.part, pinned), pinned)
