@@ -158,14 +158,25 @@ class SolveRequest:
 
         `both_ways`: rows x cols and cols x rows are different answers although the gauge is not given.
         """
-        cells = [cell[:2] for cell in self.pinned_cells.values()]
-        reach = 1 + max((max(cell) for cell in cells), default=0)
-        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways, reach)
-        fitting = [grid for grid in candidates if all(grid.contains(*cell) for cell in cells)]
+        candidates, fitting = self._grids(both_ways)
         if not fitting:
             tried = ", ".join(str(grid) for grid in candidates) or "none"
             raise OptionError(f"No grid holds all the pinned cells; the grids of {len(self.ids)} fragments: {tried}.")
         return fitting
+
+    def exact_grids(self, both_ways: bool = False) -> list[Grid]:
+        """`grids` without the error: for solvers that know of others."""
+        return self._grids(both_ways)[1]
+
+    def _grids(self, both_ways: bool) -> tuple[list[Grid], list[Grid]]:
+        """Grids without holes, and those of them that hold every pin."""
+        reach = 1 + max((max(cell[:2]) for cell in self.pinned_cells.values()), default=0)
+        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways, reach)
+        return candidates, [grid for grid in candidates if self.holds_pins(grid)]
+
+    def holds_pins(self, grid: Grid) -> bool:
+        """Are all pinned cells in the grid?"""
+        return all(grid.contains(row, col) for row, col, _ in self.pinned_cells.values())
 
     def pinned(self, grid: Grid) -> dict[int, tuple[int, int]]:
         """Fragment index -> (slot in this grid, turns) of every pin."""
@@ -216,6 +227,8 @@ class Assignment:
         note: one sentence about how the answer was reached (proof, time limit, restarts), or "".
         proven: True only when the solver proved that no placement has a lower energy.
         poses: where fragments lie, unless they stand in the middle of their cells at quarter turns.
+        more: other pictures that were in the pile, each an answer about all fragments; those of this picture and of
+            the others have no place in it.
     """
 
     layout: Layout
@@ -228,6 +241,7 @@ class Assignment:
     note: str = ""
     proven: bool = False
     poses: Poses | None = None
+    more: tuple[Assignment, ...] = ()
 
     def __bool__(self) -> bool:
         return self.status != "failed"
