@@ -26,6 +26,7 @@ STAGES = VALUES | {
     "solvers",
     "render",
     "gauge",
+    "pictures",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "values": set(),
@@ -41,6 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "solvers": VALUES | {"engine", "sync"},
     "render": VALUES | {"solution", "score"},
     "gauge": VALUES | {"solution", "io", "measure", "render"},
+    "pictures": VALUES | {"solution", "solvers", "gauge"},
     "score": VALUES | {"solution", "io"},
     "api": STAGES,
     "corpus": VALUES | {"io", "cutting"},

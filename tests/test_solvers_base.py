@@ -18,7 +18,7 @@ from jigsync.engine.search import MapResult
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Budget, Progress, SolveRequest, grids_to_try
 from jigsync.solvers.energy import placement_energy, score_pairs, sparse_rows, touching_sides
-from jigsync.solvers.joint import _Found
+from jigsync.solvers.ladder import Found
 from jigsync.solvers.table import SideTable, select
 from jigsync.values import z4
 from jigsync.values.errors import OptionError
@@ -292,4 +292,4 @@ def test_long_grids_are_less_likely_beforehand(grid: Grid, nats: float) -> None:
     n = grid.size
     slots = np.arange(n, dtype=np.int32)
     result = MapResult(slots, 0 * slots, 1000.0, 1, 1, 0.0, draw=lambda: np.zeros(n))
-    assert 1000 - _Found(result, grid).worth == pytest.approx(nats, rel=1e-3, abs=1e-9)
+    assert 1000 - Found(result, grid, slots, 0.0).worth == pytest.approx(nats, rel=1e-3, abs=1e-9)

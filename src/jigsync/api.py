@@ -17,19 +17,20 @@ from jigsync.cutting.options import CutOptions
 from jigsync.cutting.options import severity as named_severity
 from jigsync.cutting.tear import tear_picture
 from jigsync.cutting.tear_options import Style, TearOptions
-from jigsync.gauge import fix_gauge
 from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import registry as measurers
 from jigsync.measure.choice import readings
 from jigsync.measure.parts import using_threads
+from jigsync.pictures import stand_up
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solution import Solution
 from jigsync.solvers import base as solvers
 from jigsync.solvers.base import Assignment, Progress, Solver, SolveRequest
 from jigsync.solvers.candidates import Candidate, candidates_for
 from jigsync.solvers.lattice import gridded, in_frames
+from jigsync.solvers.split import confidences
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, OptionError, bad_value
 from jigsync.values.hypothesised import Hypothesised
@@ -257,9 +258,8 @@ def _doubtful(answer: Assignment) -> bool:
 
 def _sureness(answer: Assignment) -> float:
     """Mean confidence of all fragments; an answer that failed is not sure at all."""
-    if not answer or answer.confidences is None:
-        return 0.0
-    return float(answer.confidences.mean())
+    sure = confidences(answer) if answer else None
+    return 0.0 if sure is None else float(sure.mean())
 
 
 def candidates(
@@ -314,13 +314,8 @@ def _pin(name: str, pin: Pose | tuple[int, int, int]) -> Pose:
 
 
 def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver: str, start: float) -> Solution:
-    """Fixes the gauge by evidence and names every fragment's place; `start` is when the solve began."""
-    placement, pitch = answer.placed(puzzle)
-    draft = Solution(answer.status, answer.reason, answer.layout, placement, pitch=pitch, puzzle=puzzle)
-    asked = request.grid
-    turns = range(z4.ORDER)
-    possible = [asked is None or (draft.grid is not None and draft.grid.turned(g) == asked) for g in turns]
-    draft, remark = fix_gauge(puzzle, draft, request.measurements.unary_turns, possible, request.gauge_fixed)
+    """Stands every picture upright and says what to make of it; `start` is when the solve began."""
+    made, remark = stand_up(puzzle, request, answer)
     reason = " ".join(part for part in (answer.reason, request.measurements.note, remark) if part)
     seconds = time.perf_counter() - start
-    return replace(draft, reason=reason, solver=solver, seconds=seconds, energy=answer.energy)
+    return replace(made, reason=reason, solver=solver, seconds=seconds, energy=answer.energy)

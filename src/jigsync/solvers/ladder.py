@@ -123,15 +123,14 @@ def climb(
 
 
 def _told(request: SolveRequest, evidence: Evidence, grid: Grid, result: MapResult, core: Cluster | None) -> Found:
-    """The placement without strangers."""
+    """The placement without strangers. Whoever pins fragments in a grid that all of them fill wants all of them in it."""
     slots, turns = result.slots.astype(np.int64), result.turns.astype(np.int64)
-    if core is None:
+    n = len(request.belonging)
+    if core is None or (request.pins and n == grid.size):
         return Found(result, grid, slots, 0.0)
     kept = np.zeros(len(slots), dtype=bool)
     kept[list(request.pinned(grid))] = True
-    return Found(
-        result, grid, *without_strangers(evidence.scores, grid, slots, turns, kept, len(request.belonging))
-    )
+    return Found(result, grid, *without_strangers(evidence.scores, grid, slots, turns, kept, n))
 
 
 def _run(

@@ -119,7 +119,8 @@ def in_frames(answer: Assignment, frames: CellFrames) -> Assignment:
     pose = seated(frames, row, col, np.concatenate([xy, angle[:, None]], axis=1))
     xy, angle = pose[:, :2], pose[:, 2]
     component = np.where(answer.slots >= 0, 0, -1)
-    return replace(answer, poses=Poses(angle, xy, component, pitch=frames.pitch, quarter=frames.quarter))
+    more = tuple(in_frames(other, frames) for other in answer.more)
+    return replace(answer, poses=Poses(angle, xy, component, pitch=frames.pitch, quarter=frames.quarter), more=more)
 
 
 def _origin(at: Floats, pitch: float) -> Floats:

@@ -34,7 +34,7 @@ def parts_of(request: SolveRequest, scores: SideScores) -> list[Cluster]:
     side, link = problem.links()
     s = np.repeat(np.arange(len(side)), side.shape[1])
     t, value = side.ravel().astype(np.int64), link.ravel()
-    keep = (t > s) & (value > LIKELY)
+    keep = (t > s) & (value > LIKELY) & np.isin(s // 4, members) & np.isin(t // 4, members)
     s, t, value = s[keep], t[keep], value[keep]
     order = np.lexsort((t, s, -value))
     one = np.zeros(1, dtype=np.int64)
