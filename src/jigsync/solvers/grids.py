@@ -50,7 +50,7 @@ def grids_of(request: SolveRequest, core: Cluster | None, both_ways: bool) -> li
         for cols in range(rows, (n + spare(n)) // rows + 1):
             over = rows * cols - n
             like_box = [rows, cols] == box and len(core.fragments) >= CLEAR * rows * cols
-            if over == 0 or over < -spare(n) or (cols > SLENDER * rows and not like_box):
+            if over == 0 or not (like_box or (over >= -spare(n) and cols <= SLENDER * rows)):
                 continue
             order = abs(rows - box[0]) + abs(cols - box[1]), abs(over), cols - rows
             found.append((order, Grid(rows, cols)))

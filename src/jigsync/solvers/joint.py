@@ -20,13 +20,16 @@ from jigsync.solvers.free.solver import Free as FreePoses
 from jigsync.solvers.grids import grids_of
 from jigsync.solvers.ladder import LADDER, LEFT, Found, climb
 from jigsync.solvers.parts import parts_of
-from jigsync.solvers.pictures import pictures_of, request_of
+from jigsync.solvers.pictures import LONERS, about_the_rest, peeled, without
 from jigsync.values.layout import Free
 
 MOST: Final = 1000
 """Fragments of a pile that is asked what hangs together; of larger ones it takes too long."""
-ANOTHER: Final = 10.0
+ANOTHER: Final = 2.0
 """Nats that a further picture is less likely beforehand."""
+
+_Picture = tuple[SolveRequest, Found]
+"""What was asked about a picture, and what was found."""
 
 
 class Joint:
@@ -42,36 +45,44 @@ class Joint:
             return FreePoses().solve(request)
         budget = Budget(request)
         evidence = Evidence.of(request.measurements)
-        dense = evidence.scores.dense is not None and evidence.scores.n <= MOST
-        clusters = parts_of(request, evidence.scores) if dense else []
-        core = clusters[0] if clusters else None
-        grids = grids_of(request, core, evidence.sees_the_gauge)
-        pictures = pictures_of(request, clusters)
-        if len(pictures) > 1:
-            several = _several(request, evidence, pictures, budget)
-            whole = climb(request, evidence, grids, core, budget, LADDER[:1])
-            n = len(request.belonging)
-            apart = sum(found.worth - found.less(int((found.slots >= 0).sum())) for _, found in several)
-            left = n - sum(int((found.slots >= 0).sum()) for _, found in several)
-            if apart - LEFT * left - ANOTHER * (len(several) - 1) > whole.worth - whole.less(n):
-                first, *others = (_answer(part, evidence, found, budget) for part, found in several)
-                return replace(first, more=tuple(others))
-        return _answer(request, evidence, climb(request, evidence, grids, core, budget), budget)
+        answers = [_answer(part, evidence, found, budget) for part, found in _pile(request, evidence, budget)]
+        return replace(answers[0], more=tuple(answers[1:]))
+
+
+def _pile(request: SolveRequest, evidence: Evidence, budget: Budget) -> list[_Picture]:
+    """The pictures of a pile, each decoded on its own."""
+    readable = evidence.scores.dense is not None and evidence.scores.n <= MOST
+    clusters = parts_of(request, evidence.scores) if readable else []
+    core = clusters[0] if clusters else None
+    grids = grids_of(request, core, evidence.sees_the_gauge)
+    first = peeled(request, clusters) if clusters else None
+    if first is not None:
+        several = _several(request, evidence, first, clusters, budget)
+        whole = climb(request, evidence, grids, core, budget, LADDER[:1])
+        n = len(request.belonging)
+        if len(several) > 1 and _worth(several, n) > _worth([(request, whole)], n):
+            return several
+    return [(request, climb(request, evidence, grids, core, budget))]
 
 
 def _several(
-    request: SolveRequest, evidence: Evidence, pictures: list[Cluster], budget: Budget
-) -> list[tuple[SolveRequest, Found]]:
-    """Every picture decoded on its own, of what hangs together and what no picture before it has taken."""
-    taken: set[int] = set()
-    out = []
-    for k, core in enumerate(pictures):
-        later = {i for other in pictures[k + 1 :] for i in other.fragments}
-        part = request_of(request, taken | later, first=k == 0)
-        found = climb(part, evidence, grids_of(part, core, evidence.sees_the_gauge), core, budget)
-        taken |= set(np.flatnonzero(found.slots >= 0).tolist())
-        out.append((part, found))
-    return out
+    request: SolveRequest, evidence: Evidence, first: Cluster, clusters: list[Cluster], budget: Budget
+) -> list[_Picture]:
+    """One picture is decoded, and then what it leaves over."""
+    later = {
+        i for other in clusters if other is not first and len(other.fragments) > LONERS for i in other.fragments
+    }
+    part = without(request, later)
+    found = climb(part, evidence, grids_of(part, first, evidence.sees_the_gauge), first, budget)
+    rest = about_the_rest(request, np.flatnonzero(found.slots >= 0).tolist())
+    return [(part, found), *(_pile(rest, evidence, budget) if len(rest.belonging) > 1 else [])]
+
+
+def _worth(pictures: list[_Picture], n: int) -> float:
+    """Log-probability of the pictures of a pile of n fragments, up to a constant."""
+    placed = [int((found.slots >= 0).sum()) for _, found in pictures]
+    worth = sum(found.worth - found.less(count) for (_, found), count in zip(pictures, placed, strict=True))
+    return worth - LEFT * (n - sum(placed)) - ANOTHER * (len(pictures) - 1)
 
 
 def _answer(request: SolveRequest, evidence: Evidence, best: Found, budget: Budget) -> Assignment:

@@ -1,8 +1,8 @@
-"""Which clusters are pictures of their own, and what is asked about each.
+"""One picture or several: a cluster that may be a picture of its own is peeled off the pile, and what is left is a pile.
 
-A cluster is taken for a picture when it has FEWEST fragments and covers SOLID of the box around it: what is left of one
-picture that could not be measured well is ragged. Pins say how fragments lie towards each other, so clusters with pins
-are one picture, and a grid that has room for all fragments is meant for all of them.
+A cluster may be a picture when it has FEWEST fragments and covers SOLID of the box around it, and so many others hang
+together, too. Pins say how fragments lie towards each other, so clusters with pins are one picture, and a grid that has
+room for all fragments is meant for all of them.
 """
 
 from __future__ import annotations
@@ -15,26 +15,32 @@ from jigsync.solvers.base import SolveRequest
 from jigsync.solvers.cluster import Cluster
 
 FEWEST: Final = 6
-SOLID: Final = 0.75
+SOLID: Final = 0.6
+LONERS: Final = 3
+"""Fragments of a cluster up to which it may belong to the picture that is peeled off."""
 
 
-def pictures_of(request: SolveRequest, clusters: list[Cluster]) -> list[Cluster]:
-    """The clusters that may be pictures, the one with pins first, then the largest first."""
+def peeled(request: SolveRequest, clusters: list[Cluster]) -> Cluster | None:
+    """The cluster to peel off: the one with pins, else the largest; None where the pile is one picture."""
     if request.grid is not None and len(request.belonging) <= request.grid.size:
-        return []
+        return None
     pinned = {i for i, name in enumerate(request.ids) if name in request.pins}
     with_pins = [cluster for cluster in clusters if pinned.intersection(cluster.fragments)]
-    if len(with_pins) > 1:
-        return []
-    solid = [c for c in clusters if len(c.fragments) >= FEWEST and len(c.fragments) >= SOLID * c.covered.size]
-    if with_pins and not any(cluster is with_pins[0] for cluster in solid):
-        return []
-    return with_pins + [cluster for cluster in solid if not with_pins or cluster is not with_pins[0]]
+    core = (with_pins or clusters)[0]
+    others = [cluster for cluster in clusters if cluster is not core]
+    large = len(core.fragments) >= FEWEST and any(len(cluster.fragments) >= FEWEST for cluster in others)
+    if len(with_pins) > 1 or not large or len(core.fragments) < SOLID * core.covered.size:
+        return None
+    return core
 
 
-def request_of(request: SolveRequest, others: Iterable[int], first: bool) -> SolveRequest:
-    """The request about one picture: without the fragments of others; grid and pins are of the first one."""
-    excluded = request.excluded | {request.ids[i] for i in others}
-    if first:
-        return replace(request, excluded=excluded)
-    return replace(request, excluded=excluded, layout=None, pins={})
+def without(request: SolveRequest, others: Iterable[int]) -> SolveRequest:
+    """The request about fewer fragments."""
+    return replace(request, excluded=request.excluded | {request.ids[i] for i in others})
+
+
+def about_the_rest(request: SolveRequest, taken: Iterable[int]) -> SolveRequest:
+    """The request about what a picture leaves over: its grid and its pins were of that picture."""
+    gone = {request.ids[i] for i in taken}
+    pins = {name: pin for name, pin in request.pins.items() if name not in gone}
+    return replace(request, excluded=request.excluded | gone, layout=None, pins=pins)
