@@ -24,7 +24,7 @@ from jigsync.solvers.free.moves import improve
 from jigsync.solvers.free.polish import polish
 from jigsync.solvers.free.refit import refit
 from jigsync.solvers.free.shapes import Shapes
-from jigsync.solvers.free.support import confidences, energy, support
+from jigsync.solvers.free.support import confidences, energy, support, without_strangers
 from jigsync.values import angles
 from jigsync.values.hypothesised import Hypothesised
 from jigsync.values.outlines import Matches, Outlines
@@ -133,7 +133,7 @@ def _assemble(
         shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, gap_sigma=trust, expected=gap
     )
     found = support(scene, done.pose, state.part)
-    component = by_size(state.part, pinned)
+    found, component = without_strangers(found, by_size(state.part, pinned), pinned)
     return done.pose, component, confidences(found, component), energy(found, component)
 
 
