@@ -5,13 +5,15 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
+from jigsync import belief
+from jigsync.advice import advised
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions
 from jigsync.cutting.options import severity as named_severity
@@ -156,7 +158,7 @@ def solve(
     threads: int = 2,
     progress: Callable[[Progress], bool] | None = None,
 ) -> Solution:
-    """Puts a puzzle back together.
+    """Puts a puzzle back together, and says how far the answer can be believed.
 
     Args:
         puzzle: what `load` or `cut` gave.
@@ -178,6 +180,52 @@ def solve(
         A Solution; falsy, with a reason, when nothing could be placed. `solution.gauge` says how likely each of the
         four global turns is, by what the assembled picture shows and what the measurer knows of single fragments.
     """
+    given: dict[str, Any] = {
+        "measurer": measurer, "measurements": measurements, "grid": grid, "layout": layout, "pins": pins,
+        "exclude": exclude, "upright": upright, "time_limit": time_limit, "seed": seed, "threads": threads,
+        "progress": progress,
+    }  # fmt: skip
+    draft = drafted(puzzle, solver, **given)
+    solution = draft.solution
+    if draft.reading is not None and draft.request is not None:
+        solution = belief.shipped().believed(solution, draft.reading, frozenset(draft.request.pins))
+        solution = advised(solution, puzzle, draft.request.grid is not None, draft.request.excluded)
+    reason = " ".join(part for part in (solution.reason, *draft.remarks) if part)
+    return replace(solution, reason=reason)
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """An answer before anybody asked how far it can be believed.
+
+    Attributes:
+        reading: how the puzzle was read; None where the solver's confidences were never calibrated, or it failed.
+        remarks: sentences for whoever asked.
+    """
+
+    solution: Solution
+    request: SolveRequest | None = None
+    reading: belief.Reading | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def drafted(
+    puzzle: Puzzle,
+    solver: str | Solver = "jigsync",
+    *,
+    measurer: str | Measurer | None = None,
+    measurements: Measurements | None = None,
+    grid: GridLike | None = None,
+    layout: LayoutName = "auto",
+    pins: Mapping[str, Pose | tuple[int, int, int]] | None = None,
+    exclude: Iterable[str] = (),
+    upright: bool = False,
+    time_limit: float | None = None,
+    seed: int = 0,
+    threads: int = 2,
+    progress: Callable[[Progress], bool] | None = None,
+) -> Draft:
+    """What `solve` is made of: the solver's own answer, stood upright. Options as there."""
     start = time.perf_counter()
     tool, called = (solvers.get(solver), solver) if isinstance(solver, str) else (solver, solver.name)
     asked = _asked(grid, layout)
@@ -189,9 +237,6 @@ def solve(
     measured = _readings(puzzle, measurer, measurements)
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
-    if progress is not None and not progress(Progress("measuring", 0.0)):
-        return Solution.failure(puzzle, called, "It was cancelled before anything was measured.")
-
     def request_of(known: Measurements, wanted: Layout | None) -> SolveRequest:
         return SolveRequest(
             puzzle.ids,
@@ -205,6 +250,9 @@ def solve(
             threads=threads,
             progress=progress,
         )
+
+    if progress is not None and not progress(Progress("measuring", 0.0)):
+        return Draft(Solution.failure(puzzle, called, "It was cancelled before anything was measured."))
 
     best: tuple[SolveRequest, Assignment] | None = None
     while best is None or (_doubtful(best[1]) and not fixed):
@@ -228,14 +276,23 @@ def solve(
             answer = gridded(answer)
         if best is None or _sureness(answer) > _sureness(best[1]):
             best = request, answer
-        if answer.note or solver != solvers.DEFAULT:
+        if answer.stopped or solver != solvers.DEFAULT:
             break
     assert best is not None
     request, answer = best
     if not answer:
-        return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)
+        return Draft(Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start), request)
     with using_threads(threads):
-        return _solution(puzzle, request, answer, called, start)
+        made, remark = stand_up(puzzle, request, answer)
+    seconds = time.perf_counter() - start
+    made = replace(made, solver=called, seconds=seconds, energy=answer.energy)
+    remarks = tuple(part for part in (request.measurements.note, remark) if part)
+    if solver != solvers.DEFAULT and used.name not in (solvers.DEFAULT, solvers.DEFAULT_FREE):
+        return Draft(made, request, None, remarks)
+    reading: belief.Reading = "free" if isinstance(request.layout, Free) else "cells"
+    if request.measurements.frames is not None:
+        reading = "framed"
+    return Draft(made, request, reading, remarks)
 
 
 def _readings(
@@ -311,11 +368,3 @@ def _pin(name: str, pin: Pose | tuple[int, int, int]) -> Pose:
     if not 0 <= turns < z4.ORDER:
         raise bad_value("turns", f"the pin of fragment '{name}'", "0, 1, 2 or 3", turns)
     return Pose.of_cell(row, col, turns)
-
-
-def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver: str, start: float) -> Solution:
-    """Stands every picture upright and says what to make of it; `start` is when the solve began."""
-    made, remark = stand_up(puzzle, request, answer)
-    reason = " ".join(part for part in (answer.reason, request.measurements.note, remark) if part)
-    seconds = time.perf_counter() - start
-    return replace(made, reason=reason, solver=solver, seconds=seconds, energy=answer.energy)

@@ -227,6 +227,7 @@ class Assignment:
         note: one sentence about how the answer was reached (proof, time limit, restarts), or "".
         proven: True only when the solver proved that no placement has a lower energy.
         poses: where fragments lie, unless they stand in the middle of their cells at quarter turns.
+        stopped: did a time limit or a cancel end the search?
         more: other pictures that were in the pile, each an answer about all fragments; those of this picture and of
             the others have no place in it.
     """
@@ -241,6 +242,7 @@ class Assignment:
     note: str = ""
     proven: bool = False
     poses: Poses | None = None
+    stopped: bool = False
     more: tuple[Assignment, ...] = ()
 
     def __bool__(self) -> bool:

@@ -92,4 +92,4 @@ def _answer(request: SolveRequest, evidence: Evidence, best: Found, budget: Budg
     slots, turns = best.slots[chosen], result.turns[chosen].astype(np.int64)
     answer = Assignment.of(request, grid, slots, turns, -best.energy, note=note)
     sure = confidences(evidence.scores, grid, answer.slots, answer.turns, result.marginals, pinned=request.pinned(grid))
-    return replace(answer, confidences=sure)
+    return replace(answer, confidences=sure, stopped=bool(budget.stopped))
