@@ -27,6 +27,8 @@ STAGES = VALUES | {
     "render",
     "gauge",
     "pictures",
+    "belief",
+    "advice",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "values": set(),
@@ -43,6 +45,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "render": VALUES | {"solution", "score"},
     "gauge": VALUES | {"solution", "io", "measure", "render"},
     "pictures": VALUES | {"solution", "solvers", "gauge"},
+    "belief": VALUES | {"solution"},
+    "advice": VALUES | {"solution"},
     "score": VALUES | {"solution", "io"},
     "api": STAGES,
     "corpus": VALUES | {"io", "cutting"},

@@ -1,15 +1,19 @@
 """solution.json: a solver's answer.
 
-    {"format": "jigsync-solution/2", "status": "ok|partial|failed", "reason": text,
+    {"format": "jigsync-solution/2", "status": "ok|unsure|partial|failed", "reason": text,
      "layout": "grid|free", and for a grid "grid": [rows, cols], "pitch": [height, width] of a cell in pixels,
      "gauge": {"confidence", "angles": [degrees], "probabilities": [as many], and for a grid "turns"},
      "fragments": {id: {"angle", "x", "y", "confidence", "component", and for a grid "row", "col", "turns"}},
+     "confidence": the probability that four fifths of the fragments are right, or null,
+     "pictures": [{"component", "whole": the probability that all its fragments are right and none lies elsewhere,
+                   "gauge", and for a grid "grid", "pitch", "cells": {id: [row, col]}}],
      "solver": text, "seconds": number}
 
 `placement_json` says what a place is. A fragment's confidence may be null; fragments of different components do not
 claim to be placed towards each other. Angles of the gauge are further turns of the whole, the first one 0.
 
-Format 1 is read, and written where a grid's poses are known in cells only: "grid" is null where nothing is placed, and
+"pictures" and "confidence" may be left out. Where there are several pictures, the layout is free and "gauge" is that of
+the first one. Format 1 is read, and written where a grid's poses are known in cells only: "grid" is null where nothing is placed, and
 "probabilities" may be left out: the other three turns then share 1 - confidence.
 """
 
@@ -23,6 +27,7 @@ from typing import Any, Final, cast, get_args
 from jigsync.io.files import StrPath, read_json, write_json
 from jigsync.io.placement_json import (
     MAX_COMPONENT,
+    MAX_XY,
     fragments,
     layout_json,
     parse_all,
@@ -36,7 +41,8 @@ from jigsync.solution import Solution
 from jigsync.values import z4
 from jigsync.values.gauge import QUARTERS, Gauge
 from jigsync.values.layout import FREE, Grid
-from jigsync.values.placement import Placed, Status
+from jigsync.values.picture import Picture
+from jigsync.values.placement import Pitch, Placed, Placement, Status
 
 FORMAT: Final = "jigsync-solution/2"
 OLD_FORMAT: Final = "jigsync-solution/1"
@@ -54,19 +60,14 @@ def solution_json(solution: Solution) -> dict[str, Any]:
     """The value of solution.json."""
     if solution.grid is not None and solution.pitch is None:
         return _old_json(solution)
-    gauge: dict[str, Any] = {
-        "confidence": solution.gauge.confidence,
-        "angles": [round(math.degrees(angle), 9) for angle in solution.gauge.angles],
-        "probabilities": list(solution.gauge.probabilities),
-    }
-    if solution.grid is not None:
-        gauge["turns"] = solution.gauge.turns
     return {
         "format": FORMAT,
         "status": solution.status,
         "reason": solution.reason,
         **layout_json(solution.layout, solution.pitch),
-        "gauge": gauge,
+        "gauge": _gauge_json(solution.gauge, solution.grid),
+        "confidence": solution.confidence,
+        "pictures": [_picture_json(picture) for picture in solution.pictures],
         "fragments": {
             name: {
                 **pose_json(placed, solution.layout),
@@ -78,6 +79,25 @@ def solution_json(solution: Solution) -> dict[str, Any]:
         "solver": solution.solver,
         "seconds": solution.seconds,
     }
+
+
+def _gauge_json(gauge: Gauge, grid: Grid | None) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "confidence": gauge.confidence,
+        "angles": [round(math.degrees(angle), 9) for angle in gauge.angles],
+        "probabilities": list(gauge.probabilities),
+    }
+    return value if grid is None else {**value, "turns": gauge.turns}
+
+
+def _picture_json(picture: Picture) -> dict[str, Any]:
+    value = {
+        "component": picture.component,
+        "whole": picture.whole,
+        "gauge": _gauge_json(picture.gauge, picture.grid),
+        **layout_json(picture.layout, picture.pitch),
+    }
+    return value if picture.grid is None else {**value, "cells": {k: list(v) for k, v in picture.cells.items()}}
 
 
 def _old_json(solution: Solution) -> dict[str, Any]:
@@ -112,7 +132,7 @@ def parse_solution(root: Node) -> Solution:
     old = root.one_of_formats(FORMAT, OLD_FORMAT) == OLD_FORMAT
     status = root.key("status")
     if status.value not in get_args(Status):
-        raise status.refuse("'ok', 'partial' or 'failed'")
+        raise status.refuse("'ok', 'unsure', 'partial' or 'failed'")
     head = cast(Status, status.text()), root.key("reason").text()
     tail = root.key("solver").text(), root.key("seconds").number(0.0, MAX_SECONDS)
     if old:
@@ -127,8 +147,48 @@ def parse_solution(root: Node) -> Solution:
         name: _component(_sure(placed, entry), entry) for name, (placed, entry) in parse_all(root, layout).items()
     }
     gauge = _gauge(root.key("gauge"), isinstance(layout, Grid))
+    pictures = _pictures(root, placement)
     with named(root.file):
-        return Solution(*head, layout, placement, gauge, *tail, pitch=parse_pitch(root, layout, placement))
+        return Solution(
+            *head,
+            layout,
+            placement,
+            gauge,
+            *tail,
+            pitch=parse_pitch(root, layout, placement),
+            confidence=_share(root, "confidence"),
+            whole=pictures[0].whole if len(pictures) == 1 else None,
+            parts=pictures if len(pictures) > 1 else (),
+        )
+
+
+def _share(node: Node, key: str) -> float | None:
+    """A probability that may be left out."""
+    found = node.key(key).optional() if node.has(key) else None
+    return None if found is None else found.number(0.0, 1.0)
+
+
+def _pictures(root: Node, placement: Placement) -> tuple[Picture, ...]:
+    if not root.has("pictures"):
+        return ()
+    out = []
+    for node in root.key("pictures").entries():
+        layout = parse_layout(node)
+        number = node.key("component").integer(0, MAX_COMPONENT)
+        gauge = _gauge(node.key("gauge"), isinstance(layout, Grid))
+        if not isinstance(layout, Grid):
+            out.append(Picture(number, layout, gauge, whole=_share(node, "whole")))
+            continue
+        cells = {}
+        for name, entry in node.key("cells").items():
+            if name not in placement or placement[name].pose is None:
+                raise entry.refuse("the cell of a fragment that has a place")
+            row, col = (part.integer(0, limit - 1) for part, limit in zip(entry.entries(2), layout.shape, strict=True))
+            cells[name] = (row, col)
+        pitch = node.key("pitch").optional()
+        size = None if pitch is None else tuple(part.number(0.0, MAX_XY) for part in pitch.entries(2))
+        out.append(Picture(number, layout, gauge, cast(Pitch | None, size), cells, _share(node, "whole")))
+    return tuple(out)
 
 
 def _sure(placed: Placed, node: Node) -> Placed:

@@ -86,12 +86,14 @@ class SolutionModel(Model):
     """solution.json of a grid, of format 2 or 1."""
 
     format: Literal["jigsync-solution/2", "jigsync-solution/1"]
-    status: Literal["ok", "partial", "failed"]
+    status: Literal["ok", "unsure", "partial", "failed"]
     reason: Text = ""
     layout: Literal["grid"] = "grid"
     grid: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=2, max_length=2)] | None
     pitch: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
     gauge: GaugeModel
+    confidence: Share | None = Field(None, description="the probability that four fifths of the fragments are right")
+    whole: Share | None = Field(None, description="the probability that the picture is whole")
     fragments: ByFragment[PlacedModel]
     solver: Name = ""
     seconds: Annotated[float, Field(ge=0.0, le=1e12)] = 0.0

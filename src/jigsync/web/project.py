@@ -31,11 +31,14 @@ Checked = TypeVar("Checked", bound=BaseModel)
 
 
 def shown(solution: Solution) -> Shown | None:
-    """A solution in a grid, and the size of its cells; None for one that failed."""
+    """A solution in a grid, and the size of its cells; None for one that failed. Of several pictures the first one."""
+    solution = solution.first()
     if not solution or solution.pitch is None:
         return None
     height, width = solution.pitch
-    return Shown(solution=SolutionModel.model_validate(solution_json(solution)), pitch=[round(height), round(width)])
+    value = solution_json(solution)
+    value["whole"] = value.pop("pictures")[0]["whole"]
+    return Shown(solution=SolutionModel.model_validate(value), pitch=[round(height), round(width)])
 
 
 def solution_of(model: SolutionModel, puzzle: Puzzle, name: str = "solution") -> Solution:

@@ -19,7 +19,7 @@ import numpy as np
 
 import jigsync
 from jigsync import data
-from jigsync.api import DOUBTFUL, LEAST_SECONDS
+from jigsync.api import LEAST_SECONDS
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions, Damage
 from jigsync.io.files import json_bytes, open_plain, parse_json, read_bytes
@@ -59,6 +59,8 @@ PIXELS_FILE: Final = "pixels"
 KEPT_FILE: Final = "kept.json"
 KEPT_ZIP: Final = "kept.zip"
 RESULT_FILE: Final = "result"
+OTHERS: Final = "The first one is shown: exclude its fragments and solve again for the next."
+"""Said where the page shows one picture of several."""
 FREE: Final = (
     "This page knows rows and columns only, and is not sure of them: pieces that were torn or lie at any angle are put"
     " together by 'jigsync solve FOLDER'."
@@ -247,15 +249,10 @@ def solve(bench: Bench, name: str, puzzle: dict[str, Any], options: dict[str, An
         time_limit=left,
         progress=watch,
     )
-    hint = FREE if _doubtful(solution) and not shows_cells(opened) else ""
-    reason = " ".join(part for part in (solution.reason, hint) if part)
+    hints = [FREE] if solution.status == "unsure" and not shows_cells(opened) else []
+    hints += [OTHERS] if solution.parts else []
+    reason = " ".join(part for part in (solution.reason, *hints) if part)
     return {"reason": reason, "energy": solution.energy, "shown": _shown(solution)}
-
-
-def _doubtful(solution: Solution) -> bool:
-    """Is it less than DOUBTFUL sure of its fragments?"""
-    sure = [placed.confidence or 0.0 for placed in solution.placement.values()]
-    return sum(sure) < DOUBTFUL * len(sure)
 
 
 def _shown(solution: Solution) -> dict[str, Any] | None:

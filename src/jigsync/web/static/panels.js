@@ -148,9 +148,10 @@ export class Panels {
     const all = Object.values(step.solution.fragments).filter((p) => p.row != null && p.confidence != null);
     const unsure = all.filter((p) => p.confidence < UNSURE).length;
     $("sure").hidden = !all.length;
-    $("sure-text").textContent = unsure
+    const doubt = step.solution.status === "unsure" ? "This is probably not right. " : "";
+    $("sure-text").textContent = doubt + (unsure
       ? `${unsure} of ${all.length} fragments are less than ${percent(UNSURE)} sure. Pin what you know and solve again.`
-      : `The solver is at least ${percent(UNSURE)} sure of every fragment it placed.`;
+      : `The solver is at least ${percent(UNSURE)} sure of every fragment it placed.`);
   }
 
   // ------------------------------------------------------------------------------------------ which side is up

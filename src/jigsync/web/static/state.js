@@ -53,6 +53,8 @@ function withFragments(step, changes) {
     fragments,
     status: left ? "partial" : "ok",
     reason: left ? `${left} fragments are not placed.` : "",
+    confidence: null,
+    whole: null,
   };
   return { ...step, solution };
 }
