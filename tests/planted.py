@@ -19,6 +19,13 @@ class Fixed:
 
     scores: SideScores
 
+    unary_turns = unary_cells = reach = frames = None
+    unit_only = True
+
+    @property
+    def n(self) -> int:
+        return self.scores.n
+
     def sides(self) -> SideScores:
         return self.scores
 

@@ -81,7 +81,7 @@ def test_solve_writes_the_solution_and_the_picture(folder: Path, capsys: pytest.
     first, *rest = captured.out.splitlines()
     assert first.startswith(f"6 of 6 fragments placed in a {solution.grid} grid by 'jigsync' in ")
     assert first.endswith(" s: ok.")
-    assert any("gauge" in line and f"upright with probability {solution.gauge.confidence:.0%}" in line for line in rest)
+    assert any("which side up" in line and f"{solution.gauge.confidence:.0%} sure" in line for line in rest)
     assert any("confidence" in line and "% on average" in line for line in rest)
     assert str(out / "assembled.png") in captured.out
     assert str(out / "solution.json") in captured.out

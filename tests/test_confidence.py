@@ -1,8 +1,7 @@
-"""Confidences: what they are computed from, the fit, the file that ships, and the study that checks them."""
+"""Confidences: what they are computed from, the fit, and the file that ships."""
 
 from __future__ import annotations
 
-import csv
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -15,12 +14,11 @@ from sides import cut
 
 import jigsync
 from jigsync import cli, data
-from jigsync.cutting.options import SEVERITIES, CutOptions
+from jigsync.cutting.options import CutOptions
 from jigsync.learn.fit import confidence as fitting
 from jigsync.solvers import confidence
 from jigsync.solvers.confidence import FEATURES, LARGEST_MARGIN, Confidence, Seen, confidences, fit, observe, shipped
 from jigsync.solvers.energy import touching_sides
-from jigsync.studies import reliability
 from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed, turn_placement
 from jigsync.values.sides import SideScores
@@ -199,32 +197,3 @@ def test_calibrate_confidence(
     assert printed["held_out"]["fragments"] == 12
     assert cli.main(["calibrate-confidence", str(images), "--workers", "1", "--out", str(out), "--limit", "2"]) == 0
     assert "Brier score" in capsys.readouterr().out
-
-
-def test_the_study_tells_how_often_fragments_are_right(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("matplotlib")
-    for name, value in (("SIZES", ((2, 24),)), ("REPEATS", 1), ("PICTURES", 1)):
-        monkeypatch.setattr(reliability, name, value)
-    assert cli.main(["reproduce", "reliability", "--workers", "1", "--out", str(tmp_path)]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "calibration error" in printed
-    assert (tmp_path / "reliability.png").stat().st_size > 5000
-    with (tmp_path / "reliability.csv").open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    assert {row["severity"] for row in rows} == {*SEVERITIES, "all"}
-    for group, fragments in (("all", 24), ("clean", 4), ("severe", 4)):
-        assert sum(int(row["fragments"]) for row in rows if row["severity"] == group) == fragments
-    for row in rows:
-        assert float(row["from"]) <= float(row["confidence"]) <= float(row["to"])
-        assert float(row["right_low"]) <= float(row["right"]) <= float(row["right_high"])
-
-
-def test_the_table_counts() -> None:
-    judged = reliability.Judged(np.array([0.05, 0.95, 1.0, 0.91]), np.array([False, True, True, False]))
-    low, high = reliability.table("made", [judged])
-    assert (low["from"], low["fragments"], low["right"]) == (0.0, 1, 0.0)
-    assert (high["from"], high["fragments"]) == (0.9, 3)
-    assert high["right"] == pytest.approx(2 / 3)
-    assert high["confidence"] == pytest.approx(np.mean([0.95, 1.0, 0.91]))

@@ -242,7 +242,7 @@ TRUTH_DEFECTS = [
 
 SOLUTION_DEFECTS = [
     (put("format", 1), "The 'format' of 'p' must be 'jigsync-solution/2' or 'jigsync-solution/1'. Got 1 instead."),
-    (put("status", "good"), "The 'status' of 'p' must be 'ok', 'partial' or 'failed'. Got 'good' instead."),
+    (put("status", "good"), "The 'status' of 'p' must be 'ok', 'unsure', 'partial' or 'failed'. Got 'good' instead."),
     (put("status", []), "The 'status' of 'p' must be 'ok'"),
     (put("reason", None), "The 'reason' of 'p' must be a string"),
     (put("grid", None), "must be unplaced (row and col null), as the solution names no grid"),

@@ -189,7 +189,7 @@ def solve(
     solution = draft.solution
     if draft.reading is not None and draft.request is not None:
         solution = belief.shipped().believed(solution, draft.reading, frozenset(draft.request.pins))
-        solution = advised(solution, puzzle, draft.request.grid is not None, draft.request.excluded)
+        solution = advised(solution, puzzle, draft.request.grid, draft.request.excluded)
     reason = " ".join(part for part in (solution.reason, *draft.remarks) if part)
     return replace(solution, reason=reason)
 
@@ -237,6 +237,7 @@ def drafted(
     measured = _readings(puzzle, measurer, measurements)
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
+
     def request_of(known: Measurements, wanted: Layout | None) -> SolveRequest:
         return SolveRequest(
             puzzle.ids,

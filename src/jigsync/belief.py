@@ -120,6 +120,8 @@ class Belief:
         said = Said.of(solution, reading, pinned)
         if not solution or not (said.component >= 0).any():
             return solution
+        if len(solution.placement) == 1:  # up to the global turn there is nothing to get wrong
+            return replace(solution, confidence=1.0, whole=1.0)
         p = self.p(said)
         placement = {
             name: replace(placed, confidence=float(sure))
@@ -151,8 +153,11 @@ class Belief:
         """The inverse of to_json."""
         if data.get("format") != FORMAT:
             raise FormatError(f"The file {SHIPPED} must have the format '{FORMAT}'. It has {data.get('format')!r}.")
-        tables = [{key: np.array(data[name][key]) for key in READINGS} for name in ("fragments", "whole", "right")]
-        return cls(*tables, float(data["ok"]))
+        fragments, whole, right = (
+            {str(key): np.array(data[name][key], dtype=np.float64) for key in READINGS}
+            for name in ("fragments", "whole", "right")
+        )
+        return cls(fragments, whole, right, float(data["ok"]))
 
 
 @cache

@@ -79,9 +79,7 @@ def _select(answer: Assignment, members: list[int]) -> Assignment:
     """An answer about some fragments alone."""
     poses, sure = answer.poses, answer.confidences
     if poses is not None:
-        poses = replace(
-            poses, angle=poses.angle[members], xy=poses.xy[members], component=poses.component[members]
-        )
+        poses = replace(poses, angle=poses.angle[members], xy=poses.xy[members], component=poses.component[members])
     return replace(
         answer,
         slots=answer.slots[members],

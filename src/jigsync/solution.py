@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, get_args
 from jigsync.values.errors import FormatError, bad_value
 from jigsync.values.gauge import Gauge
 from jigsync.values.layout import FREE, Grid, Layout
-from jigsync.values.placement import Pitch, Placed, Placement, Status, check_placement, turn_placement, turned_pitch
 from jigsync.values.picture import Picture
+from jigsync.values.placement import Pitch, Placed, Placement, Status, check_placement, turn_placement, turned_pitch
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
 

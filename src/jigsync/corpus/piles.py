@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from jigsync.values.puzzle import Fragments, Pixels, Puzzle
 from jigsync.values.truth import Truth
 
 Cut = tuple[Puzzle, Truth]
-FEWEST: int = 2
+FEWEST: Final = 2
 """Fragments of a picture that stay in any case."""
 
 
@@ -54,8 +55,7 @@ def pile(pictures: Sequence[Cut], rng: np.random.Generator, missing: int = 0, ot
         for k, (name, pixels) in enumerate(zip(puzzle.ids, puzzle.fragments.pixels, strict=True)):
             if k not in away:
                 found.append((pixels, number, truth.placement[name]))
-    for puzzle in others:
-        found.append((puzzle.fragments.pixels[int(rng.integers(len(puzzle)))], -1, None))
+    found += [(puzzle.fragments.pixels[int(rng.integers(len(puzzle)))], -1, None) for puzzle in others]
     order = rng.permutation(len(found)).tolist()
     ids = tuple(f"f{k:03d}" for k in range(len(found)))
     homes: tuple[dict[str, Placed], ...] = tuple({} for _ in pictures)

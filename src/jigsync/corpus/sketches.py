@@ -36,9 +36,11 @@ def _map(rng: np.random.Generator, size: int) -> Rgb:
     tints = np.array([(150, 190, 225), (200, 222, 180), (230, 226, 170), (214, 190, 140), (196, 160, 130)], np.float64)
     at = np.clip(height, 0, 1) * (len(tints) - 1)
     low = np.minimum(at.astype(int), len(tints) - 2)
-    picture = (tints[low] * (1 - (at - low))[..., None] + tints[low + 1] * (at - low)[..., None]).astype(np.uint8)
+    picture: Rgb = (tints[low] * (1 - (at - low))[..., None] + tints[low + 1] * (at - low)[..., None]).astype(np.uint8)
     level = np.floor(height * 14)
-    line = (np.abs(np.diff(level, axis=0, prepend=level[:1])) + np.abs(np.diff(level, axis=1, prepend=level[:, :1]))) > 0
+    line = (
+        np.abs(np.diff(level, axis=0, prepend=level[:1])) + np.abs(np.diff(level, axis=1, prepend=level[:, :1]))
+    ) > 0
     picture[line] = (140, 110, 80)
     for _ in range(9):
         walk = np.cumsum(np.concatenate([rng.uniform(0, size, (1, 2)), rng.normal(0, 45, (14, 2))]), axis=0)

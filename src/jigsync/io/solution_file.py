@@ -13,7 +13,9 @@
 claim to be placed towards each other. Angles of the gauge are further turns of the whole, the first one 0.
 
 "pictures" and "confidence" may be left out. Where there are several pictures, the layout is free and "gauge" is that of
-the first one. Format 1 is read, and written where a grid's poses are known in cells only: "grid" is null where nothing is placed, and
+the first one.
+
+Format 1 is read, and written where a grid's poses are known in cells only: "grid" is null where nothing is placed, and
 "probabilities" may be left out: the other three turns then share 1 - confidence.
 """
 

@@ -84,14 +84,15 @@ def score_pile(
     component = np.array([-1 if placement[k].pose is None else placement[k].component for k in ids], dtype=np.int64)
     right, picture = np.zeros(n, dtype=bool), np.full(n, -1)
     for label in np.unique(component[component >= 0]):
-        best: tuple[int, int, NDArray[np.int64]] | None = None
+        best: tuple[int, int, list[int]] | None = None
         for number in range(len(homes)):
-            members = np.flatnonzero((component == label) & (home == number))
-            if not len(members):
+            members = np.flatnonzero((component == label) & (home == number)).tolist()
+            if not members:
                 continue
             pairs = _pairs(placement, homes[number], [ids[k] for k in members], sizes)
             motion = best_motion(pairs)
-            good = members[pairs.right(motion)] if motion is not None else members[:0]
+            near = [] if motion is None else pairs.right(motion).tolist()
+            good = [k for k, fits in zip(members, near, strict=True) if fits]
             if best is None or (len(good), len(members)) > best[:2]:
                 best = len(good), len(members), good
                 picture[component == label] = number
@@ -100,9 +101,7 @@ def score_pile(
     return PileScores(right, picture, home, component >= 0, component)
 
 
-def _pairs(
-    placement: Placement, home: Mapping[str, Placed], names: Sequence[str], sizes: Mapping[str, float]
-) -> Pairs:
+def _pairs(placement: Placement, home: Mapping[str, Placed], names: Sequence[str], sizes: Mapping[str, float]) -> Pairs:
     there, truth = [placement[name].pose for name in names], [home[name].pose for name in names]
     assert None not in there
     assert None not in truth

@@ -69,9 +69,7 @@ def _several(
     request: SolveRequest, evidence: Evidence, first: Cluster, clusters: list[Cluster], budget: Budget
 ) -> list[_Picture]:
     """One picture is decoded, and then what it leaves over."""
-    later = {
-        i for other in clusters if other is not first and len(other.fragments) > LONERS for i in other.fragments
-    }
+    later = {i for other in clusters if other is not first and len(other.fragments) > LONERS for i in other.fragments}
     part = without(request, later)
     found = climb(part, evidence, grids_of(part, first, evidence.sees_the_gauge), first, budget)
     rest = about_the_rest(request, np.flatnonzero(found.slots >= 0).tolist())

@@ -123,7 +123,7 @@ def climb(
 
 
 def _told(request: SolveRequest, evidence: Evidence, grid: Grid, result: MapResult, core: Cluster | None) -> Found:
-    """The placement without strangers. Whoever pins fragments in a grid that all of them fill wants all of them in it."""
+    """The placement without strangers; whoever pins fragments in a grid that all of them fill wants all in it."""
     slots, turns = result.slots.astype(np.int64), result.turns.astype(np.int64)
     n = len(request.belonging)
     if core is None or (request.pins and n == grid.size):

@@ -1,4 +1,4 @@
-"""One picture or several: a cluster that may be a picture of its own is peeled off the pile, and what is left is a pile.
+"""One picture or several: a cluster that may be a picture of its own is peeled off, and what is left is a pile again.
 
 A cluster may be a picture when it has FEWEST fragments and covers SOLID of the box around it, and so many others hang
 together, too. Pins say how fragments lie towards each other, so clusters with pins are one picture, and a grid that has

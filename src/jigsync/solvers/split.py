@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jigsync.solvers.base import Assignment
 
@@ -26,15 +27,14 @@ def split(answer: Assignment) -> list[Assignment]:
     return out
 
 
-def placed(answer: Assignment) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def placed(answer: Assignment) -> NDArray[np.bool_]:
     """(N,) which fragments have a place in this picture."""
     if answer.poses is not None:
         return np.asarray(answer.poses.component >= 0)
     return np.asarray(answer.slots >= 0)
 
 
-def confidences(answer: Assignment) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
+def confidences(answer: Assignment) -> NDArray[np.float64] | None:
     """(N,) of every fragment in the picture that it is in; None when the solver has no opinion."""
-    if answer.confidences is None:
-        return None
-    return np.asarray(np.max([one.confidences for one in (answer, *answer.more)], axis=0))
+    told = [one.confidences for one in (answer, *answer.more) if one.confidences is not None]
+    return np.max(np.stack(told), axis=0) if told else None

@@ -1,9 +1,9 @@
 """Study `reliability`: can the answers of the default solver be believed, on what people have?
 
-One row for each kind of pile that the beliefs were fitted on (`corpus.recipes`), and for kinds that they were not: maps,
-printed text and cartoons drawn by code, jigsaws with knobs, and published sets of fragments where their folder is given.
-A fragment is right when it lies right towards its component (`score.piles`). A row has a curve: of the fragments of which
-the answer is about 80 % sure, how many are right? An answer is good when four fifths of the fragments are right.
+One row for each kind of pile that the beliefs were fitted on (`corpus.recipes`), and for kinds that they were not:
+maps, printed text and cartoons drawn by code, jigsaws with knobs, and published sets of fragments where their folder is
+given. A fragment is right when it lies right towards its component (`score.piles`). A row has a curve: of the fragments
+of which the answer is about 80 % sure, how many are right? An answer is good when four fifths of them are right.
 """
 
 from __future__ import annotations
@@ -112,7 +112,9 @@ def run_task(task: Task, threads: int) -> Judged:
 def _made(task: Task) -> Pile:
     if task.row == UNSEEN:
         pictures: list[Rgb] = [sketch(KINDS[task.number % len(KINDS)], task.seed % 2**31)] * NEEDED
-        return make(draw(PLAIN[task.number // len(KINDS) % len(PLAIN)], task.number, task.seed, True), pictures, task.seed)
+        return make(
+            draw(PLAIN[task.number // len(KINDS) % len(PLAIN)], task.number, task.seed, True), pictures, task.seed
+        )
     pictures = [read_rgb(path) for path in task.pictures]
     return make(draw(task.row, task.number, task.seed, task.floors), pictures, task.seed)
 
@@ -122,9 +124,7 @@ def _published(folder: Path) -> Pile:
     return Pile(load(folder / "puzzle"), (dict(truth.placement),))
 
 
-def tasks_of(
-    pictures: Sequence[Path], rows: Sequence[str], piles: int, seed: int, floors: bool = False
-) -> list[Task]:
+def tasks_of(pictures: Sequence[Path], rows: Sequence[str], piles: int, seed: int, floors: bool = False) -> list[Task]:
     """So many piles of each row."""
     out = []
     for row in rows:
@@ -142,7 +142,9 @@ def published(folder: Path) -> list[Task]:
         raise InputError(f"There is no folder '{folder}' with sets of fragments.")
     truths = sorted(folder.glob("*/*/truth.json"))
     if not truths:
-        raise InputError(f"The folder '{folder}' must hold sets of puzzles: SET/PUZZLE/truth.json and SET/PUZZLE/puzzle.")
+        raise InputError(
+            f"The folder '{folder}' must hold sets of puzzles: SET/PUZZLE/truth.json and SET/PUZZLE/puzzle."
+        )
     out = []
     for k, truth in enumerate(truths):
         home = truth.parent
@@ -264,8 +266,8 @@ def verdict(group: Sequence[Judged]) -> str:
     return (
         f"Over all rows the calibration error is {calibration_error(confidence, right):.3f} and the Brier score"
         f" {np.mean((confidence - right) ** 2):.3f}; {statuses(group)}. Pictures are whole with a mean probability of"
-        f" {sure.mean():.1%}, and {true.mean():.1%} are. Errors come by the pile: a row is calibrated as far as its piles"
-        " are like those of the fit. Not a study of the paper's: it has no confidences."
+        f" {sure.mean():.1%}, and {true.mean():.1%} are. Errors come by the pile: a row is calibrated as far as its"
+        " piles are like those of the fit. Not a study of the paper's: it has no confidences."
     )
 
 

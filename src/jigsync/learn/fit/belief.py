@@ -76,8 +76,8 @@ def tasks_of(pictures: Sequence[Path], piles: int, seed: int) -> list[Task]:
     """`piles` of every row, each of pictures of one half."""
     halves = pictures[::2], pictures[1::2]
     out = []
-    for row in ROWS:
-        for number in range(piles):
+    for number in range(piles):
+        for row in ROWS:
             own = derive_seed(seed, "belief", row, number)
             half = halves[number % 2] or halves[0]
             order = np.random.default_rng(own).permutation(len(half)).tolist()
@@ -162,9 +162,7 @@ def fitted(seen: Sequence[Seen]) -> Belief:
     for reading in READINGS:
         mine = [one for one in seen if one.said.reading == reading and (one.said.component >= 0).any()]
         rows = [(one.said.fragments()[one.said.component >= 0], one) for one in mine]
-        theta = _logistic(
-            "fragments", start, [(x, one.right[one.said.component >= 0], 1 / len(x)) for x, one in rows]
-        )
+        theta = _logistic("fragments", start, [(x, one.right[one.said.component >= 0], 1 / len(x)) for x, one in rows])
         tables["fragments"][reading] = theta
         for one in mine:
             p[id(one)] = np.where(one.said.component >= 0, expit(one.said.fragments() @ theta), 0.0)
@@ -185,9 +183,7 @@ def _right(tables: dict[str, Floats], one: Seen, p: Floats) -> float:
     return float(expit(one.said.answer(p) @ tables[one.said.reading]))
 
 
-def _logistic(
-    name: str, start: dict[str, Floats], groups: Sequence[tuple[Floats, NDArray[np.bool_], float]]
-) -> Floats:
+def _logistic(name: str, start: dict[str, Floats], groups: Sequence[tuple[Floats, NDArray[np.bool_], float]]) -> Floats:
     if not groups:
         return start[name]
     x, right = np.concatenate([g[0] for g in groups]), np.concatenate([g[1] for g in groups])

@@ -92,7 +92,11 @@ class Free:
         left = int(np.sum(component < 0))
         reason = f"{left} of {len(chosen)} fragments found no place. " if left else ""
         reason += f"The others form {parts} groups that could not be joined." if parts > 1 else ""
-        return replace(Assignment.free(poses, confidence, value, reason=reason.strip()), note=budget.stopped, stopped=bool(budget.stopped))
+        return replace(
+            Assignment.free(poses, confidence, value, reason=reason.strip()),
+            note=budget.stopped,
+            stopped=bool(budget.stopped),
+        )
 
 
 def _assemble(
