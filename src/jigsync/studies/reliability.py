@@ -89,8 +89,12 @@ class Judged:
 
 def run_task(task: Task, threads: int) -> Judged:
     """Makes and solves one pile."""
-    made = _published(task.folder) if task.folder is not None else _made(task)
-    found = solve(made.puzzle, seed=task.seed % 2**31, threads=threads)
+    return answered(_published(task.folder) if task.folder is not None else _made(task), task.seed, threads)
+
+
+def answered(made: Pile, seed: int, threads: int) -> Judged:
+    """Solves a pile and looks at what is right."""
+    found = solve(made.puzzle, seed=seed % 2**31, threads=threads)
     ids = made.puzzle.ids
     scores = score_pile(found.placement, made.homes, ids, sizes_of(made.puzzle))
     sure = np.array([found.placement[name].confidence or 0.0 for name in ids])
