@@ -42,7 +42,10 @@ def said(sure: list[float], component: list[int], pinned: list[bool] | None = No
     return Said("cells", np.array(sure), np.array(component), np.array(pinned or [False] * len(sure)))
 
 
-def solution(sure: list[float], grid: Grid = Grid(2, 3), empty: int = 0, **options: Any) -> Solution:
+SIX = Grid(2, 3)
+
+
+def solution(sure: list[float], grid: Grid = SIX, empty: int = 0, **options: Any) -> Solution:
     """Fragments in the cells of a grid, in order; the last `empty` cells stay empty."""
     ids = "abcdefghijkl"[: len(sure)]
     cells = list(grid.cells())

@@ -103,7 +103,7 @@ def test_a_grid_with_room_for_all_is_one_picture() -> None:
 
 
 def test_what_hangs_together() -> None:
-    one, other, request, order = two()
+    _, _, request, order = two()
     clusters = parts_of(request, request.measurements.sides())
     assert [len(cluster.fragments) for cluster in clusters] == [20, 12]
     assert [sorted(cluster.covered.shape) for cluster in clusters] == [[4, 5], [3, 4]]
