@@ -28,6 +28,8 @@ LYING: Final[tuple[Lying, ...]] = ("cell", "cropped", "any", "tears", "worn tear
 """How fragments of a pile lie, in turn."""
 EASY: Final = ("light", "medium")
 """Severities of piles."""
+WEAR: Final = {"light": 0.02, "medium": 0.04, "heavy": 0.06, "severe": 0.09, "eroded": 0.12}
+"""Most that is taken off the edges of worn tears, of a piece's size; rims and photometry go with it."""
 CELL: Final = 96
 NEEDED: Final = 5
 """Pictures of a pile, at most: two pictures, or one and three strangers."""
@@ -40,7 +42,7 @@ class Recipe:
     Attributes:
         row: of the study.
         lying: presentation of cut fragments, or how they are torn.
-        severity: of cut fragments.
+        severity: of cut fragments, and of worn tears.
         grid, other: of the first picture and the second one.
         pieces: of torn ones.
         missing, foreign: fragments.
@@ -83,7 +85,7 @@ def make(recipe: Recipe, pictures: Sequence[Rgb], seed: int) -> Pile:
     def cut(rgb: Rgb, grid: Grid, pieces: int) -> Cut:
         number = int(rng.integers(2**31))
         if recipe.lying in ("tears", "worn tears", "knobs"):
-            return tear_picture(rgb, _tearing(recipe.lying, pieces, rng), number)
+            return tear_picture(rgb, _tearing(recipe, pieces, rng), number)
         presentation: Presentation = recipe.lying  # type: ignore[assignment]
         return cut_picture(rgb, CutOptions(grid, CELL, SEVERITIES[recipe.severity], presentation=presentation), number)
 
@@ -94,9 +96,11 @@ def make(recipe: Recipe, pictures: Sequence[Rgb], seed: int) -> Pile:
     return pile([first], rng, recipe.missing, others)
 
 
-def _tearing(lying: str, pieces: int, rng: np.random.Generator) -> TearOptions:
-    if lying == "knobs":
+def _tearing(recipe: Recipe, pieces: int, rng: np.random.Generator) -> TearOptions:
+    if recipe.lying == "knobs":
         return TearOptions(pieces, CELL, "knobs")
-    if lying == "tears":
+    if recipe.lying == "tears":
         return TearOptions(pieces, CELL)
-    return TearOptions(pieces, CELL, "tear", float(rng.uniform(0.005, 0.04)), float(rng.uniform(0, 4)), 0.1)
+    wear = WEAR[recipe.severity]
+    rim = float(rng.uniform(0, 0.5 * wear * CELL))
+    return TearOptions(pieces, CELL, "tear", float(rng.uniform(0.5, 1.0) * wear), rim, 3 * wear)

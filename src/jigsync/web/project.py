@@ -59,7 +59,14 @@ def solution_of(model: SolutionModel, puzzle: Puzzle, name: str = "solution") ->
             component = model.fragments[fragment].component or 0
             placed = replace(Placed.at(*placed.cell, placed.turns, placed.confidence, pitch=pitch), component=component)
         placement[fragment] = placed
-    return replace(cells, placement=placement, pitch=pitch if cells.grid else None, puzzle=puzzle)
+    return replace(
+        cells,
+        placement=placement,
+        pitch=pitch if cells.grid else None,
+        confidence=model.confidence,
+        whole=model.whole,
+        puzzle=puzzle,
+    )
 
 
 def _cells_only(model: SolutionModel) -> dict[str, Any]:
