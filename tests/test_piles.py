@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from jigsync.cutting.options import CutOptions
 from jigsync.score.piles import score_pile
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, SolveRequest
+from jigsync.solvers.free import support
 from jigsync.solvers.grids import grids_of
 from jigsync.solvers.parts import parts_of
+from jigsync.solvers.pictures import about_the_rest, peeled
 from jigsync.solvers.strangers import without_strangers
 from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed
@@ -111,6 +114,35 @@ def test_what_hangs_together() -> None:
     fewer = SolveRequest(request.ids, request.measurements, excluded=frozenset(request.ids[:5]))
     left = [i for cluster in parts_of(fewer, request.measurements.sides()) for i in cluster.fragments]
     assert sorted(left) == list(range(5, 32))
+
+
+def test_pins_say_which_picture_is_first() -> None:
+    _, _, request, _ = two()
+    clusters = parts_of(request, request.measurements.sides())
+    assert peeled(request, clusters) is clusters[0]
+    large, small = (request.ids[cluster.fragments[0]] for cluster in clusters)
+    pin = Pose.of_cell(0, 0, 0)
+    assert peeled(replace(request, pins={small: pin}), clusters) is clusters[1]
+    both = {small: pin, large: Pose.of_cell(0, 1, 0)}
+    assert peeled(replace(request, pins=both), clusters) is None, "pins lie in one frame"
+    rest = about_the_rest(replace(request, pins=both), clusters[1].fragments)
+    assert set(rest.pins) == {large}
+    assert rest.excluded == {request.ids[i] for i in clusters[1].fragments}
+
+
+def test_a_fragment_that_lies_in_a_good_component_by_accident_stays_out() -> None:
+    i, j = np.array([0, 1, 2, 0, 1, 3]), np.array([1, 2, 3, 3, 3, 4])
+    component, free = np.zeros(5, dtype=np.int64), np.zeros(5, dtype=bool)
+
+    def left(gain: list[float], pinned: np.ndarray) -> list[int]:
+        found, parts = support.without_strangers(support.Support(i, j, np.array(gain)), component, pinned)
+        assert (4 in found.j) == (parts[4] >= 0)
+        return np.flatnonzero(parts < 0).tolist()
+
+    assert left([20.0] * 5 + [5.0], free) == [4]
+    assert left([20.0] * 6, free) == []
+    assert left([20.0] * 5 + [5.0], np.arange(5) == 4) == [], "a person said so"
+    assert left([4.0] * 5 + [2.0], free) == [], "nothing is held well here"
 
 
 def test_a_whole_rectangle_asks_for_no_other_grid() -> None:
