@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from planted import Fixed, Planted, planted
 
+from jigsync.corpus import recipes
 from jigsync.corpus.piles import pile
 from jigsync.corpus.recipes import NEEDED, ROWS, draw, make
 from jigsync.corpus.sketches import KINDS, sketch
@@ -222,6 +223,14 @@ def test_every_recipe_can_be_made() -> None:
             made = make(recipe, rgb, 4)
             assert len(made.homes) == (2 if row == "two pictures" else 1)
             assert len(made.strangers) == recipe.foreign
+
+
+def test_jigsaws_have_a_number_of_pieces_that_fills_rows_and_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipes, "CELL", 24)
+    rgb = [np.full((64, 88, 3), 90, dtype=np.uint8)] * NEEDED
+    for number in range(8):
+        made = make(draw("knobs", number, number), rgb, number)
+        assert len(made.puzzle) % 4 == 0
 
 
 def test_sketches_differ_by_kind_and_seed() -> None:
