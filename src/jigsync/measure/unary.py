@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from jigsync.measure.parts import spans
-from jigsync.measure.views import VERSION, Views, fragment_views, picture_views, prepared
+from jigsync.measure.views import VERSION, Views, four_turns, fragment_views, picture_view, prepared
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
 from jigsync.values import z4
@@ -97,8 +97,8 @@ def upright_scores(picture: Pixels, model: UnaryModel, fragments: int) -> NDArra
     Of more than FEW fragments the mirror image is asked, too: it is upright when the picture is, and the view_k of the
     one is the mirrored view_-k of the other. Shapes: (H, W, 4), colour times alpha -> (4,).
     """
-    z = model.score(picture_views(picture))[0].astype(np.float64)
+    z = model.score(four_turns(picture_view(picture)))[0].astype(np.float64)
     if fragments > FEW:
-        other = model.score(picture_views(np.ascontiguousarray(picture[:, ::-1])))[0]
+        other = model.score(four_turns(picture_view(np.ascontiguousarray(picture[:, ::-1]))))[0]
         z = (z + other[[z4.inverse(k) for k in range(z4.ORDER)]]) / 2
     return z
