@@ -11,6 +11,7 @@ from jigsync.io.terminal import say, say_json
 
 if TYPE_CHECKING:
     from jigsync.solution import Solution
+    from jigsync.values.gauge import Gauge
     from jigsync.values.measurements import Measurer
     from jigsync.values.pose import Pose
 
@@ -166,17 +167,21 @@ def _groups(count: int) -> str:
     return "freely" if count <= 1 else f"freely, in {count} groups,"
 
 
+def _turn(gauge: Gauge) -> str:
+    """How sure it is which side is up."""
+    if gauge.clear:
+        return f"upright with probability {gauge.confidence:.0%}"
+    told = f"no clear up, {gauge.confidence:.0%} as it stands" if gauge.determined else "nothing tells which side is up"
+    return f"{told}: turn the picture as you see fit ('jigsync show --gauge four' draws all four ways)"
+
+
 def _summary(solution: Solution, folder: Path) -> str:
     """A few lines for a person."""
     if not solution:
         return f"Not solved: {solution.reason}"
     placed = [p for p in solution.placement.values() if p.pose is not None]
     sure = [p.confidence for p in placed if p.confidence is not None]
-    gauge = solution.gauge
-    if gauge.determined:
-        turn = f"upright with probability {gauge.confidence:.0%}"
-    else:
-        turn = f"undetermined ({gauge.confidence:.0%} each): turn the picture as you see fit"
+    turn = _turn(solution.gauge)
     where = f"in a {solution.grid} grid" if solution.grid is not None else _groups(len({p.component for p in placed}))
     lines = [
         f"{len(placed)} of {len(solution.placement)} fragments placed {where}"

@@ -153,7 +153,7 @@ def unary(
         [read_turned(path) for path in turned or ()],
         files[0] if files else None,
     )
-    _run(ctx, task, out, None if files else start, as_json)
+    _run(ctx, task, out, None if files else start, as_json, window=64, warm=8)
 
 
 @train.command()

@@ -2,12 +2,13 @@
 
     {"format": "jigsync-solution/2", "status": "ok|partial|failed", "reason": text,
      "layout": "grid|free", and for a grid "grid": [rows, cols], "pitch": [height, width] of a cell in pixels,
-     "gauge": {"confidence", "angles": [degrees], "probabilities": [as many], and for a grid "turns"},
+     "gauge": {"confidence", "angles": [degrees], "probabilities": [as many], "clear": bool, and for a grid "turns"},
      "fragments": {id: {"angle", "x", "y", "confidence", "component", and for a grid "row", "col", "turns"}},
      "solver": text, "seconds": number}
 
 `placement_json` says what a place is. A fragment's confidence may be null; fragments of different components do not
-claim to be placed towards each other. Angles of the gauge are further turns of the whole, the first one 0.
+claim to be placed towards each other. Angles of the gauge are further turns of the whole, the first one 0; `clear` says
+whether the picture has a clear up, and may be left out: then the likeliest frame counts as clear.
 
 Format 1 is read, and written where a grid's poses are known in cells only: "grid" is null where nothing is placed, and
 "probabilities" may be left out: the other three turns then share 1 - confidence.
@@ -58,6 +59,7 @@ def solution_json(solution: Solution) -> dict[str, Any]:
         "confidence": solution.gauge.confidence,
         "angles": [round(math.degrees(angle), 9) for angle in solution.gauge.angles],
         "probabilities": list(solution.gauge.probabilities),
+        "clear": solution.gauge.clear,
     }
     if solution.grid is not None:
         gauge["turns"] = solution.gauge.turns
@@ -156,7 +158,8 @@ def _gauge(node: Node, grid: bool) -> Gauge:
     )
     if grid and not quarters:
         raise turned.refuse("the four quarter turns 0, 90, -180, -90, as the layout is a grid")
-    return Gauge(QUARTERS if quarters else angles, p, turns)
+    gauge = Gauge(QUARTERS if quarters else angles, p, turns)
+    return replace(gauge, clear=node.key("clear").boolean() if node.has("clear") else gauge.determined)
 
 
 def _old_gauge(node: Node) -> Gauge:

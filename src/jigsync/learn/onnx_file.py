@@ -62,8 +62,10 @@ def fold(encoder: Lite0) -> None:
 def unfold(encoder: Lite0, weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights of an encoder, from those of a folded one of the same names: the inverse of `fold`.
 
-    The statistics are frozen, so they are those of the encoder given, with ImageNet's weights; of scale g and weights w
-    only the product is known, and g stays as it is there: w = w_folded sqrt(v + eps) / g, b = b_folded + g m / sqrt(v + eps).
+    The statistics m and v are frozen, so they are those of the encoder given, with ImageNet's weights; of scale g and
+    weights w only the product is known, and g stays as it is there:
+
+        w = w_folded sqrt(v + eps) / g,   b = b_folded + g m / sqrt(v + eps)
     """
     found = dict(encoder.state_dict())
     for conv, norm in _normalised(encoder):
@@ -131,7 +133,7 @@ def to_onnx(
         del node.metadata_props[:]
         node.doc_string = ""
     if half:
-        _halve(model)
+        halve(model)
     data: bytes = model.SerializeToString(deterministic=True)
     return data
 
@@ -178,7 +180,7 @@ def largest_difference(found: Arrays, want: Arrays) -> float:
     return max(float(np.abs(found[name] - want[name]).max()) for name in found if name in want)
 
 
-def _halve(model: Any) -> None:
+def halve(model: Any) -> None:
     """Stores every large float32 constant as float16 behind a cast, which onnxruntime undoes when it loads."""
     from onnx import TensorProto, helper, numpy_helper
 

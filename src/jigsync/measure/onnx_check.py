@@ -20,8 +20,8 @@ OPERATORS: Final = frozenset(
     re.findall(
         r"\w+",
         "Abs Add And BatchNormalization Cast Clip Concat Constant Conv Cos Div Einsum Equal Erf Exp Expand Flatten "
-        "Gather GatherND Gelu Gemm GlobalAveragePool Greater HardSwish Identity LayerNormalization Less Log "
-        "LogSoftmax MatMul Max MaxPool Min Mul Neg Not Or Pad Pow Range Reciprocal ReduceL2 ReduceLogSumExp "
+        "Gather GatherND Gelu Gemm GlobalAveragePool Greater HardSigmoid HardSwish "
+        "Identity LayerNormalization Less Log LogSoftmax MatMul Max MaxPool Min Mul Neg Not Or Pad Pow Range Reciprocal ReduceL2 ReduceLogSumExp "
         "ReduceMax ReduceMean ReduceSum Relu Reshape Shape Sigmoid Sin Slice Softmax Softplus Split Sqrt Squeeze Sub "
         "Tanh Transpose Unsqueeze Where",
     )

@@ -80,6 +80,7 @@ class GaugeModel(Model):
     confidence: Share
     probabilities: Annotated[list[Share], Field(min_length=4, max_length=4)] | None = None
     angles: Annotated[list[Number], Field(min_length=4, max_length=4)] | None = None
+    clear: bool | None = Field(None, description="is it clear which side is up?")
 
 
 class SolutionModel(Model):

@@ -56,7 +56,8 @@ def solution_of(model: SolutionModel, puzzle: Puzzle, name: str = "solution") ->
             component = model.fragments[fragment].component or 0
             placed = replace(Placed.at(*placed.cell, placed.turns, placed.confidence, pitch=pitch), component=component)
         placement[fragment] = placed
-    return replace(cells, placement=placement, pitch=pitch if cells.grid else None, puzzle=puzzle)
+    gauge = cells.gauge if model.gauge.clear is None else replace(cells.gauge, clear=model.gauge.clear)
+    return replace(cells, placement=placement, gauge=gauge, pitch=pitch if cells.grid else None, puzzle=puzzle)
 
 
 def _cells_only(model: SolutionModel) -> dict[str, Any]:

@@ -161,6 +161,7 @@ export class Panels {
     let words = "How likely each way up is; the first is as shown.";
     if (step.pinned.length && p[0] === 1) words = "Your pins decide it. Turn it all the same if you like.";
     else if (even) words = "Undetermined: nothing measured tells. Choose what looks right.";
+    else if (step.solution.gauge.clear === false) words = "This picture has no clear up. Choose what looks right.";
     $("gauge-text").textContent = words;
     const { grid, fragments } = step.solution;
     const key = JSON.stringify([grid, Object.values(fragments).map((f) => [f.row, f.col, f.turns])]);
