@@ -64,7 +64,7 @@ def test_a_disc_is_put_upright_by_what_it_shows() -> None:
     angle, p = any_angle(lying, Looker.shipped(), gauge.shipped())
     assert len(angle) == len(p) == 4 * (1 + gauge.STEPS)
     assert p.sum() == pytest.approx(1)
-    assert abs(math.degrees(angles.wrap(angle[int(np.argmax(p))] - math.radians(40.0)))) < 10.0
+    assert abs(angles.wrap(float(angle[int(np.argmax(p))]) - math.radians(40.0))) < gauge.NEAR
 
 
 def halves(degrees: float) -> tuple[Puzzle, Solution]:

@@ -81,7 +81,7 @@ class UnaryTask:
 
     def model(self) -> nn.Module:
         """The network, from the ImageNet weights or those of a file."""
-        count = sum(len(folder) for folder in (*self.pictures, *self.turned))
+        count = sum(map(len, self.pictures)) + sum(map(len, self.turned))
         unary = Unary(self.loss, count, self.cold)
         if self.weights is not None:
             unary.load_state_dict(restored(self.weights), strict=False)  # what a loss remembers begins empty

@@ -111,7 +111,7 @@ def _tears(sides: Sequence[int], rng: np.random.Generator) -> TearOptions:
     """How a picture of this size is torn; jigsaw pieces lie in rows and columns."""
     style: Style = STYLES[int(rng.choice(len(STYLES), p=(0.7, 0.15, 0.15)))]
     area = math.prod(sides)
-    pieces = int(min(rng.integers(PIECES[0], PIECES[1] + 1), area // SMALLEST**2))
+    pieces = min(int(rng.integers(PIECES[0], PIECES[1] + 1)), area // SMALLEST**2)
     if style == "knobs":
         pieces = max(2, _cells(sides, rng)[0].size)
     size = max(SMALLEST, int(math.sqrt(area / pieces)))

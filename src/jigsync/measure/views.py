@@ -97,9 +97,9 @@ def continued(small: NDArray[np.float32]) -> NDArray[np.float32]:
         return small[..., :3]
     height, width = small.shape[:2]
     if max(height, width) == 1:
-        return np.where(left < 1, small[..., :3] / np.maximum(1 - left, 1e-6), np.float32(GREY))
+        return np.asarray(np.where(left < 1, small[..., :3] / np.maximum(1 - left, 1e-6), GREY), dtype=np.float32)
     half = ((width + 1) // 2, (height + 1) // 2)
-    coarse = 4 * np.asarray(cv2.resize(small, half, interpolation=cv2.INTER_AREA))
+    coarse = 4 * np.asarray(cv2.resize(small, half, interpolation=cv2.INTER_AREA), dtype=np.float32)
     coarse /= np.maximum(coarse[..., 3:] / 255, 1)
     beyond = np.asarray(cv2.resize(continued(coarse), (width, height), interpolation=cv2.INTER_LINEAR))
     return np.asarray(small[..., :3] + left * beyond, dtype=np.float32)

@@ -100,7 +100,8 @@ def calibrate(
     seen: list[list[Seen]] = []
     for k, path in enumerate(pictures):
         seen.append([])
-        for j, kind in enumerate((*GRIDS[:2], GRIDS[2 + k // 2 % 2], TORN)):
+        shapes: list[Grid | str] = [*GRIDS[:2], GRIDS[2 + k // 2 % 2], TORN]
+        for j, kind in enumerate(shapes):
             severity = SEVERITY[(k // 2 + j) % len(SEVERITY)]
             seen[-1].append(look(path, kind, severity, derive_seed(seed, "anchor", path.name, str(kind)), looker))
         tick(k + 1, len(pictures))
