@@ -147,6 +147,7 @@ def test_the_threshold_keeps_its_promise_and_answers_as_many_as_it_can() -> None
     assert right[answered].mean() >= gauge.CLEAR
     assert answered.sum() == 42  # two wrong ones among forty right ones
     assert fitting.threshold(sure, np.zeros(60, dtype=bool)) == 1.0
+    assert fitting.threshold(sure, np.ones(60, dtype=bool)) == sure.min()
 
 
 def test_the_shipped_numbers_belong_to_the_shipped_weights() -> None:

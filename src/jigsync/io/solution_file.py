@@ -159,16 +159,21 @@ def _gauge(node: Node, grid: bool) -> Gauge:
     if grid and not quarters:
         raise turned.refuse("the four quarter turns 0, 90, -180, -90, as the layout is a grid")
     gauge = Gauge(QUARTERS if quarters else angles, p, turns)
-    return replace(gauge, clear=node.key("clear").boolean() if node.has("clear") else gauge.determined)
+    return replace(gauge, clear=node.key("clear").boolean()) if node.has("clear") else _told(gauge)
 
 
 def _old_gauge(node: Node) -> Gauge:
     turns, confidence = node.key("turns").integer(0, z4.ORDER - 1), node.key("confidence").number(0.0, 1.0)
     if not node.has("probabilities"):
         rest = (1.0 - confidence) / 3.0
-        return Gauge.of_turns(turns, (confidence, rest, rest, rest))
+        return _told(Gauge.of_turns(turns, (confidence, rest, rest, rest)))
     listed = node.key("probabilities")
     p = [entry.number(0.0, 1.0) for entry in listed.entries(z4.ORDER)]
     if not math.isclose(sum(p), 1.0, abs_tol=1e-6) or not math.isclose(p[0], confidence, abs_tol=1e-6):
         raise listed.refuse("four probabilities that sum to 1, the first one equal to the confidence")
-    return Gauge.of_turns(turns, p)
+    return _told(Gauge.of_turns(turns, p))
+
+
+def _told(gauge: Gauge) -> Gauge:
+    """A gauge of a file that does not say whether it is clear."""
+    return replace(gauge, clear=gauge.determined)

@@ -45,6 +45,8 @@ TORN: Final = "torn"
 PIECES: Final = (12, 30)
 ERRORS: Final = (math.radians(0.5), 1.0)
 """Standard deviations of the errors of a torn puzzle's poses: an angle, and pixels."""
+FIRST: Final = 10
+"""Fewest answers of which a share is taken."""
 TOLERANCE: Final = math.radians(5.0)
 """Of what is upright."""
 
@@ -144,14 +146,15 @@ def fit(*evidence: Floats) -> Floats:
 
 
 def threshold(sure: Floats, right: NDArray[np.bool_]) -> float:
-    """The least probability p so that of answers at least as sure as p a share of CLEAR is right; 1 if there is none.
+    """The least probability so that of answers as sure, and of answers that are surer by any bound, CLEAR are right.
 
-    Shapes: (M,), (M,).
+    The FIRST surest are too few to count by themselves. 1 where there is none. Shapes: (M,), (M,).
     """
     order = np.argsort(-sure, kind="stable")
     share = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-    good = np.flatnonzero(share >= CLEAR)
-    return float(sure[order[good[-1]]]) if len(good) else 1.0
+    poor = np.flatnonzero(share[FIRST:] < CLEAR)
+    last = FIRST + int(poor[0]) - 1 if len(poor) else len(order) - 1
+    return float(sure[order[last]]) if share[last] >= CLEAR else 1.0
 
 
 @dataclass(frozen=True)
