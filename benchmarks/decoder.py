@@ -1,4 +1,4 @@
-"""What the decoder reaches, against the true placement's energy and against time, at n = 3, 5, 10 and 20.
+"""What the decoder reaches, against the true placement's score and against time, at n = 3, 5, 10 and 20.
 
     python benchmarks/decoder.py [--puzzles 4] [--severity medium] [--images DIR] [--json]
 
@@ -9,7 +9,7 @@ Every row is one way to decode the same measurements:
     one run    growth, annealing, large-neighbourhood search, once
     effort e   the whole search with a share e of its work
 
-`gap` is (energy - true energy) / |true energy|: negative when the search stayed below the truth, positive when the
+`gap` is (score - true score) / |true score|: negative when the search stayed below the truth, positive when the
 measurements prefer something else. Times are ratios to the whole search of the same puzzle in this run, and the whole
 search's own time is printed in seconds for orientation only.
 
@@ -32,7 +32,7 @@ from jigsync import data
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions, severity
 from jigsync.engine.library import Plan
-from jigsync.engine.problem import CompiledProblem, Poses, poses_of
+from jigsync.engine.problem import Codes, CompiledProblem, codes_of
 from jigsync.engine.search import COLD, GROWTHS, HOT, LNS, effort_for, solve_map
 from jigsync.io.images import list_images, read_rgb
 from jigsync.learn.fit.confidence import right_fragments
@@ -46,17 +46,17 @@ SIDES = {3: 128, 5: 128, 10: 64, 20: 64}
 WHOLE = "effort 1"
 
 
-def ways(problem: CompiledProblem, scores: Any, grid: Grid) -> dict[str, Callable[[], Poses]]:
+def ways(problem: CompiledProblem, scores: Any, grid: Grid) -> dict[str, Callable[[], Codes]]:
     """name -> one way to decode."""
     work = effort_for(problem.n, 1.0)
     heat = {"hot": HOT, "cold": COLD, "lns": LNS}
     everything = work.restarts * work.moves
     rng = np.random.default_rng(0)
-    anywhere = poses_of(rng.permutation(problem.n), rng.integers(0, 4, problem.n))
+    anywhere = codes_of(rng.permutation(problem.n), rng.integers(0, 4, problem.n))
 
-    def whole(effort: float) -> Poses:
+    def whole(effort: float) -> Codes:
         found = solve_map(scores, grid, effort=effort)
-        return poses_of(found.slots, found.turns)
+        return codes_of(found.slots, found.turns)
 
     return {
         "growth": lambda: problem.run(1, Plan(grow=GROWTHS))[0],
@@ -75,8 +75,8 @@ def decode(picture: Path, n: int, damage: str, seed: int) -> list[dict[str, Any]
     scores, grid = registry.get("boundary").measure(puzzle).sides(), truth.grid
     problem = CompiledProblem(scores, grid)
     placed = [truth.placement[name] for name in puzzle.ids]
-    true = problem.energy(
-        poses_of(np.array([grid.slot(p.row, p.col) for p in placed]), np.array([p.turns for p in placed]))
+    true = problem.score(
+        codes_of(np.array([grid.slot(p.row, p.col) for p in placed]), np.array([p.turns for p in placed]))
     )
     rows = []
     for way, run in ways(problem, scores, grid).items():
@@ -88,7 +88,7 @@ def decode(picture: Path, n: int, damage: str, seed: int) -> list[dict[str, Any]
             for name, pose in zip(puzzle.ids, poses.tolist(), strict=True)
         }
         right = right_fragments(answer, grid, truth.placement, grid, puzzle.ids)
-        gap = (problem.energy(poses) - true) / abs(true)
+        gap = (problem.score(poses) - true) / abs(true)
         rows.append({"n": n, "way": way, "gap": gap, "right": float(right.mean()), "seconds": seconds})
     whole = next(row["seconds"] for row in rows if row["way"] == WHOLE)
     return [row | {"time_ratio": row["seconds"] / whole} for row in rows]
@@ -103,7 +103,7 @@ def links(puzzles: int) -> dict[str, float]:
         own = np.arange(len(dense)) // 4
         dense[own[:, None] == own] = -np.inf
         first = CompiledProblem(planted.scores, planted.grid).links()[0][:, 0]
-        pairs = true_pairs(planted.grid, planted.slots, planted.turns)
+        pairs = true_pairs(planted)
         s, t = np.concatenate([pairs, pairs[:, ::-1]]).T
         by_score.append(np.mean(dense.argmax(axis=1)[s] == t))
         by_link.append(np.mean(first[s] == t))

@@ -78,7 +78,7 @@ def main() -> None:
 
         clock = lap()
         found = solve_map(scores, grid)
-        print(f"solved   {clock()}, energy {found.energy:.1f}")
+        print(f"solved   {clock()}, score {found.score:.1f}")
 
 
 if __name__ == "__main__":

@@ -50,8 +50,8 @@ TORN = ((16, 0.02), (36, 0.0), (36, 0.02), (36, 0.04), (64, 0.0))
 def right(found: PoseResult, angle: np.ndarray, xy: np.ndarray, size: np.ndarray) -> float:
     """Share right, by the component of which most are."""
     best = 0
-    for part in range(int(found.components.max()) + 1):
-        own = found.components == part
+    for part in range(int(found.component.max()) + 1):
+        own = found.component == part
         answer = Pairs(angles.wrap(angle - found.angle), found.xy, xy, SHARE * size).keep(own)
         motion = best_motion(answer)
         best = max(best, 0 if motion is None else int(answer.right(motion).sum()))

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from jigsync.studies.synthetic import random_layout, turn_evidence
+from jigsync.studies.synthetic import random_solved, turn_evidence
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import synchronize
 from jigsync.values.layout import Grid
@@ -27,8 +27,8 @@ def main() -> None:
     parser.add_argument("--truncated", action="store_true", help="truncated instead of plain least squares")
     options = DecodeOptions(symmetrized=True, truncated=parser.parse_args().truncated)
     rng = np.random.default_rng(0)
-    layout = random_layout(GRID, rng)
-    at = np.argsort(layout.slots).reshape(GRID.shape)
+    solved = random_solved(GRID, rng)
+    at = np.argsort(solved.slots).reshape(GRID.shape)
     first, second = [], []
     for d_row, d_col in [(r, c) for r in range(3) for c in range(-2, 3) if (r, c) > (0, 0)]:
         left, right = max(0, -d_col), max(0, d_col)
@@ -37,21 +37,21 @@ def main() -> None:
     i, j = np.concatenate(first), np.concatenate(second)
     keep = rng.permutation(len(i))[: DEGREE * GRID.size // 2]
     i, j = i[keep], j[keep]
-    relation = layout.relation(i, j)
+    relation = solved.relation(i, j)
     wrong = rng.random(len(i)) < WRONG
     relation[wrong] = rng.integers(0, 96, int(wrong.sum()))
     measurements = Measurements(
-        layout.ids,
+        solved.ids,
         Listing.of(GRID.size, i, j, relation, np.full(len(i), np.log(0.9))),
-        unary_turns=turn_evidence(layout, rng, 0.5),
+        unary_turns=turn_evidence(solved, rng, 0.5),
     )
     wall, cpu = time.perf_counter(), time.process_time()
     result = synchronize(measurements, GRID, options)
     print(
         f"{GRID.size} fragments, {2 * len(i) / GRID.size:.1f} edges each:"
         f" {time.perf_counter() - wall:.1f} s ({time.process_time() - cpu:.1f} s of CPU),"
-        f" turns right {np.mean(result.turns == layout.turns):.4f},"
-        f" slots right {np.mean(result.slots == layout.slots):.4f}"
+        f" turns right {np.mean(result.turns == solved.turns):.4f},"
+        f" slots right {np.mean(result.slots == solved.slots):.4f}"
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from jigsync.engine import build
 from jigsync.engine.library import Plan
-from jigsync.engine.problem import CompiledProblem, poses_of
+from jigsync.engine.problem import CompiledProblem, codes_of
 from jigsync.engine.search import solve_map
 from jigsync.studies.planted import plant
 from jigsync.values.layout import Grid
@@ -24,11 +24,11 @@ def climb() -> None:
     """Workers on one ladder, and one that watches and calls them back."""
     planted = plant(Grid(8, 8), 0.3, np.random.default_rng(5))
     problem = CompiledProblem(planted.scores, planted.grid)
-    start = poses_of(planted.slots, planted.turns)
+    start = codes_of(planted.slots, planted.turns)
     for tempering in (100_000, 10**12):
-        told, energy, moves = ctypes.c_int32(), ctypes.c_double(), ctypes.c_int64()
+        told, score, moves = ctypes.c_int32(), ctypes.c_double(), ctypes.c_int64()
         plan = Plan(tempering=tempering, replicas=5, top=1.6, low=0.7, cancel=ctypes.addressof(told))
-        plan.progress_energy, plan.progress_moves = ctypes.addressof(energy), ctypes.addressof(moves)
+        plan.progress_score, plan.progress_moves = ctypes.addressof(score), ctypes.addressof(moves)
         ladder = problem.ladder(1, plan, start)
         timer = threading.Timer(1.0, setattr, (told, "value", 1))
         timer.start()

@@ -1,4 +1,4 @@
-"""Energies computed the slow way, to hold the compiled decoder against."""
+"""Scores computed the slow way, to hold the compiled decoder against."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Case:
         """The problem the C side sees."""
         return CompiledProblem(self.planted.scores, self.planted.grid, **self.options)
 
-    def energy(self, poses: NDArray[np.int32]) -> float:
+    def score(self, poses: NDArray[np.int32]) -> float:
         """Term by term, from the definition."""
         grid, dense = self.planted.grid, self.planted.scores.to_dense()
         at = {int(pose) >> 2: (i, int(pose) & 3) for i, pose in enumerate(poses) if pose >= 0}

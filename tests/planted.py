@@ -9,6 +9,7 @@ import numpy as np
 
 from jigsync.solvers.base import Assignment, SolveRequest
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
@@ -19,19 +20,23 @@ class Fixed:
 
     scores: SideScores
 
+    unary_turns = unary_cells = reach = frames = None
+    unit_only = True
+
+    @property
+    def n(self) -> int:
+        return self.scores.n
+
     def sides(self) -> SideScores:
         return self.scores
 
 
-@dataclass(frozen=True)
-class Planted:
-    """A puzzle and its truth: slots (-1: does not belong) and turns of every fragment."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Planted(Arrangement):
+    """A puzzle and its truth; a fragment without a slot does not belong."""
 
     ids: tuple[str, ...]
     scores: SideScores
-    grid: Grid
-    slots: np.ndarray
-    turns: np.ndarray
 
     def request(self, **options: Any) -> SolveRequest:
         return SolveRequest(self.ids, Fixed(self.scores), **options)  # type: ignore[arg-type]
@@ -43,8 +48,7 @@ class Planted:
             grid = self.grid.turned(gauge)
             if answer.grid != grid:
                 continue
-            cells = np.stack(np.divmod(self.slots, self.grid.cols), axis=-1)
-            moved = z4.turn_cells(cells, self.grid.shape, gauge)
+            moved = z4.turn_cells(self.cells, self.grid.shape, gauge)
             slots = np.where(placed, moved[:, 0] * grid.cols + moved[:, 1], -1)
             turns = np.where(placed, (self.turns + gauge) % 4, 0)
             if np.array_equal(answer.slots, slots) and np.array_equal(answer.turns, turns):
@@ -90,7 +94,8 @@ def planted(
         matrix[4 * i : 4 * i + 4, 4 * i : 4 * i + 4] = 0.0
     ids = tuple(f"f{7 * i + 3:03d}" for i in rng.permutation(n))
     rim = rng.normal(0, 3, 4 * n).astype(np.float32) if border else None
-    return Planted(ids, SideScores(n, dense=matrix.astype(np.float32), border=rim), grid, slots, turns)
+    scores = SideScores(n, dense=matrix.astype(np.float32), border=rim)
+    return Planted(grid, slots, turns, ids=ids, scores=scores)
 
 
 def sparse(scores: SideScores, above: float) -> SideScores:

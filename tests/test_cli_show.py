@@ -111,9 +111,7 @@ def test_show_in_the_best_gauge(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_show_all_four_ways_up(capsys: pytest.CaptureFixture[str]) -> None:
-    placed = {
-        name: Placed.at(*at.cell, at.turns, pitch=(5.0, 5.0)) for name, at in sample.PLACEMENT.items() if at.cell
-    }
+    placed = {name: Placed.at(*at.cell, at.turns, pitch=(5.0, 5.0)) for name, at in sample.PLACEMENT.items() if at.cell}
     unclear = Gauge.of_turns(0, (0.4, 0.3, 0.2, 0.1))
     save_solution("unclear.json", replace(answer(sample.PLACEMENT | placed), gauge=unclear, pitch=(5.0, 5.0)))
     code, out, _ = run(capsys, "show", "mosaic", "-s", "unclear.json", "--gauge", "four")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +83,7 @@ def test_solve_writes_the_solution_and_the_picture(folder: Path, capsys: pytest.
     first, *rest = captured.out.splitlines()
     assert first.startswith(f"6 of 6 fragments placed in a {solution.grid} grid by 'jigsync' in ")
     assert first.endswith(" s: ok.")
-    assert any("gauge" in line and f" {solution.gauge.confidence:.0%}" in line for line in rest)
+    assert any("which side up" in line and f" {solution.gauge.confidence:.0%}" in line for line in rest)
     assert any("confidence" in line and "% on average" in line for line in rest)
     assert str(out / "assembled.png") in captured.out
     assert str(out / "solution.json") in captured.out
@@ -103,7 +104,7 @@ def test_a_picture_without_a_clear_up_is_said_to_have_none(
     assert sum(gauge["probabilities"]) == pytest.approx(1)  # type: ignore[index]
     monkeypatch.setattr("jigsync.gauge.shipped", lambda: Anchor(1.0, 0.5, 0.26))
     assert cli.main(["solve", str(folder)]) == 0
-    assert "  gauge        upright with probability " in capsys.readouterr().out
+    assert re.search(r"which side up +\d+% sure", capsys.readouterr().out)
 
 
 def test_solve_again_replaces_its_own_answer_and_nothing_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,7 @@
-"""Confidences: what they are computed from, the fit, the file that ships, and the study that checks them."""
+"""Confidences: what they are computed from, the fit, and the file that ships."""
 
 from __future__ import annotations
 
-import csv
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -15,12 +14,12 @@ from sides import cut
 
 import jigsync
 from jigsync import cli, data
-from jigsync.cutting.options import SEVERITIES, CutOptions
+from jigsync.cutting.options import CutOptions
 from jigsync.learn.fit import confidence as fitting
 from jigsync.solvers import confidence
 from jigsync.solvers.confidence import FEATURES, LARGEST_MARGIN, Confidence, Seen, confidences, fit, observe, shipped
 from jigsync.solvers.energy import touching_sides
-from jigsync.studies import reliability
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 from jigsync.values.placement import Placed, turn_placement
 from jigsync.values.sides import SideScores
@@ -38,7 +37,7 @@ def slow_margin(scores: np.ndarray, s: int, t: int) -> float:
 def slow_features(scores: np.ndarray, slots: np.ndarray, turns: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Fragment by fragment, rounds of averaging written out."""
     n = len(slots)
-    pairs = list(zip(*(part.tolist() for part in touching_sides(PUZZLE.grid, slots, turns)), strict=True))
+    pairs = list(zip(*(part.tolist() for part in touching_sides(Arrangement(PUZZLE.grid, slots, turns))), strict=True))
     near: list[list[tuple[int, float]]] = [[] for _ in range(n)]
     for s, t in pairs:
         near[s // 4].append((t // 4, slow_margin(scores, s, t)))
@@ -58,14 +57,14 @@ def test_what_is_seen_of_a_placement() -> None:
     shares = np.random.default_rng(0).uniform(0, 1, len(PUZZLE.ids))
     shares[:2] = 0.0, 1.0
     assert PUZZLE.scores.dense is not None
-    seen = observe(PUZZLE.scores, PUZZLE.grid, PUZZLE.slots, PUZZLE.turns, shares)
+    seen = observe(PUZZLE.scores, PUZZLE, shares)
     np.testing.assert_allclose(seen.features, slow_features(PUZZLE.scores.dense, PUZZLE.slots, PUZZLE.turns, shares))
     np.testing.assert_allclose(seen.log_share, np.log(np.clip(shares, 1 / 256, 255 / 256)))
     assert seen.features.shape == (12, len(FEATURES))
     whole = sparse(PUZZLE.scores, -100.0)
-    again = observe(whole, PUZZLE.grid, PUZZLE.slots, PUZZLE.turns, shares)
+    again = observe(whole, PUZZLE, shares)
     np.testing.assert_allclose(again.features, seen.features, rtol=1e-6)
-    few = observe(sparse(PUZZLE.scores, 1.0), PUZZLE.grid, PUZZLE.slots, PUZZLE.turns, shares)
+    few = observe(sparse(PUZZLE.scores, 1.0), PUZZLE, shares)
     np.testing.assert_allclose(few.features[:, :2], seen.features[:, :2])
     assert np.isfinite(few.features).all()
 
@@ -74,26 +73,26 @@ def test_unlisted_sides_have_the_floor() -> None:
     empty = SideScores(
         2, indptr=np.zeros(9, np.int64), indices=np.zeros(0, np.int32), values=np.zeros(0, np.float32), floor=-2.0
     )
-    seen = observe(empty, Grid(1, 2), np.array([0, 1]), np.array([0, 0]), np.ones(2))
+    seen = observe(empty, Arrangement(Grid(1, 2), np.array([0, 1]), np.array([0, 0])), np.ones(2))
     np.testing.assert_allclose(seen.features[:, 2:], 0)
 
 
 def test_right_places_are_surer_than_wrong_ones() -> None:
     shares = np.full(len(PUZZLE.ids), 0.9)
-    right = confidences(PUZZLE.scores, PUZZLE.grid, PUZZLE.slots, PUZZLE.turns, shares)
-    wrong = confidences(PUZZLE.scores, PUZZLE.grid, PUZZLE.slots[::-1].copy(), PUZZLE.turns, shares)
+    right = confidences(PUZZLE.scores, PUZZLE, shares)
+    wrong = confidences(PUZZLE.scores, Arrangement(PUZZLE.grid, PUZZLE.slots[::-1], PUZZLE.turns), shares)
     assert wrong.max() < right.min()
     assert 0 <= wrong.min() <= right.max() <= 1
 
 
 def test_unplaced_pinned_and_lonely_fragments() -> None:
     slots = np.where(PUZZLE.slots == 5, -1, PUZZLE.slots)
-    p = confidences(PUZZLE.scores, PUZZLE.grid, slots, PUZZLE.turns, np.full(12, 0.5), pinned=[3])
+    p = confidences(PUZZLE.scores, Arrangement(PUZZLE.grid, slots, PUZZLE.turns), np.full(12, 0.5), pinned=[3])
     assert p[np.flatnonzero(slots < 0)].tolist() == [0.0]
     assert p[3] == 1.0
     alone = SideScores(1, dense=np.zeros((4, 4), np.float32))
-    assert confidences(alone, Grid(1, 1), np.array([0]), np.array([2]), np.ones(1)).tolist() == [1.0]
-    assert confidences(alone, Grid(1, 1), np.array([-1]), np.array([0]), np.zeros(1)).tolist() == [0.0]
+    assert confidences(alone, Arrangement(Grid(1, 1), [0], [2]), np.ones(1)).tolist() == [1.0]
+    assert confidences(alone, Arrangement(Grid(1, 1), [-1], [0]), np.zeros(1)).tolist() == [0.0]
 
 
 def made(n: int, seed: int) -> tuple[Seen, Confidence, np.ndarray]:
@@ -199,32 +198,3 @@ def test_calibrate_confidence(
     assert printed["held_out"]["fragments"] == 12
     assert cli.main(["calibrate-confidence", str(images), "--workers", "1", "--out", str(out), "--limit", "2"]) == 0
     assert "Brier score" in capsys.readouterr().out
-
-
-def test_the_study_tells_how_often_fragments_are_right(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("matplotlib")
-    for name, value in (("SIZES", ((2, 24),)), ("REPEATS", 1), ("PICTURES", 1)):
-        monkeypatch.setattr(reliability, name, value)
-    assert cli.main(["reproduce", "reliability", "--workers", "1", "--out", str(tmp_path)]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "calibration error" in printed
-    assert (tmp_path / "reliability.png").stat().st_size > 5000
-    with (tmp_path / "reliability.csv").open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    assert {row["severity"] for row in rows} == {*SEVERITIES, "all"}
-    for group, fragments in (("all", 24), ("clean", 4), ("severe", 4)):
-        assert sum(int(row["fragments"]) for row in rows if row["severity"] == group) == fragments
-    for row in rows:
-        assert float(row["from"]) <= float(row["confidence"]) <= float(row["to"])
-        assert float(row["right_low"]) <= float(row["right"]) <= float(row["right_high"])
-
-
-def test_the_table_counts() -> None:
-    judged = reliability.Judged(np.array([0.05, 0.95, 1.0, 0.91]), np.array([False, True, True, False]))
-    low, high = reliability.table("made", [judged])
-    assert (low["from"], low["fragments"], low["right"]) == (0.0, 1, 0.0)
-    assert (high["from"], high["fragments"]) == (0.9, 3)
-    assert high["right"] == pytest.approx(2 / 3)
-    assert high["confidence"] == pytest.approx(np.mean([0.95, 1.0, 0.91]))

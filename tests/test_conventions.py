@@ -30,7 +30,6 @@ from jigsync.values.placement import turn_placement
 from jigsync.values.pose import Pose
 from jigsync.values.vocabulary import TURN_I, TURN_J, UNIT, sector_of
 
-SOURCE = Path(z4.__file__).parent
 PACKAGE = Path(jigsync.__file__).parent
 TURNS = range(4)
 BEARINGS = range(4)
@@ -383,6 +382,8 @@ def test_convention_15_torn_fragments_have_no_frame() -> None:
 PUBLISHED = {"aa_rot", "pa_rot"}
 """Names of measures as the literature prints them: AA+rot, PA+rot."""
 BANNED = {"piece", "pieces", "patch", "patches", "tile", "tiles", "rot", "gt"}
+BEFORE = ("api.py", "cli/", "corpus/", "cutting/", "learn/contours_mixture.py", "studies/gauge_poses.py")
+"""Where pictures are torn, into pieces of paper: what is photographed of them are fragments."""
 
 
 def _defined_names(tree: ast.AST) -> set[str]:
@@ -404,13 +405,49 @@ def _words(name: str) -> list[str]:
 
 def test_convention_names() -> None:
     assert "tile" in {w.lower() for n in _defined_names(ast.parse("def cutTile(rot): pass")) for w in _words(n)}
-    wrong = [
-        f"{path.relative_to(SOURCE)}: {name}"
-        for path in sorted(SOURCE.rglob("*.py"))
-        for name in sorted(_defined_names(ast.parse(path.read_text(encoding="utf-8"))))
-        if name not in PUBLISHED and BANNED & {word.lower() for word in _words(name)}
-    ]
+    wrong = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        file = path.relative_to(PACKAGE).as_posix()
+        banned = BANNED - {"piece", "pieces"} if file.startswith(BEFORE) else BANNED
+        names = sorted(_defined_names(ast.parse(path.read_text(encoding="utf-8"))) - PUBLISHED)
+        wrong += [
+            f"{file}: {name}"
+            for name in names
+            if banned & {word.lower() for word in _words(name)} or re.fullmatch(r"[TR]_?(ij|ji)", name)
+        ]
     assert wrong == []
+
+
+ORDERING = ("argsort", "lexsort", "sort", "sorted")
+
+
+def _turns_energy_round(tree: ast.AST) -> list[str]:
+    """What is negated of scores and energies, but for putting things in order."""
+    sorting = {
+        id(inside)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ORDERING
+        for inside in ast.walk(node)
+    }
+    negated = [n for n in ast.walk(tree) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)]
+    texts = [ast.unparse(node.operand) for node in negated if id(node) not in sorting]
+    return [text for text in texts if re.search(r"(energy|energies|score|fitness)$", text)]
+
+
+def test_convention_only_one_file_turns_scores_into_energies() -> None:
+    assert _turns_energy_round(ast.parse("f(-result.score, -e.best_energy, -x, np.argsort(-score))")) == [
+        "result.score",
+        "e.best_energy",
+    ]
+    trees = {
+        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+    assert {file for file, tree in trees.items() if _turns_energy_round(tree)} == {"solvers/energy.py"}
+    attributes = {
+        (file, node.attr) for file, tree in trees.items() for node in ast.walk(tree) if isinstance(node, ast.Attribute)
+    }
+    assert not [pair for pair in attributes if pair[0].startswith("engine/") and "energ" in pair[1]]
 
 
 def _states_a_sign(node: ast.AST) -> bool:

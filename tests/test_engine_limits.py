@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from jigsync.engine import library as engine_library
 from jigsync.engine.library import Plan
-from jigsync.engine.problem import CompiledProblem, Poses, poses_of
+from jigsync.engine.problem import Codes, CompiledProblem, codes_of
 from jigsync.engine.search import solve_map
 from jigsync.studies.planted import plant
 from jigsync.values import z4
@@ -69,13 +69,13 @@ def test_growth_is_left_with_a_whole_placement(by: str, grid: Grid) -> None:
     poses, report = problem.run(1, Plan(grow=8, noise=0.5, **options))
     assert not report.finished
     assert sorted(poses >> 2) == list(range(400))
-    assert report.energy == pytest.approx(problem.energy(poses), abs=1e-2)
-    assert problem.run(1, Plan(grow=8, noise=0.5))[1].energy > report.energy + 1000
+    assert report.score == pytest.approx(problem.score(poses), abs=1e-2)
+    assert problem.run(1, Plan(grow=8, noise=0.5))[1].score > report.score + 1000
     assert problem.run(1, Plan(grow=8, noise=0.5))[1].finished
 
 
-def shifted(n: int, by: int) -> Poses:
-    return poses_of((np.arange(n) + by) % n, np.zeros(n, dtype=np.int64))
+def shifted(n: int, by: int) -> Codes:
+    return codes_of((np.arange(n) + by) % n, np.zeros(n, dtype=np.int64))
 
 
 @BY
@@ -89,7 +89,7 @@ def test_sliding_is_left(by: str) -> None:
     np.testing.assert_array_equal(poses, shifted(300, 100))
     poses, report = problem.run(1, Plan(), shifted(300, 100))
     np.testing.assert_array_equal(poses, shifted(300, 0))
-    assert report.energy == 5.0 * 298 + 4.0
+    assert report.score == 5.0 * 298 + 4.0
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -103,11 +103,11 @@ def test_a_slide_along_either_axis_finds_the_seam(seed: int) -> None:
     problem = CompiledProblem(scores, grid)
     row, col = planted.slots // 7, planted.slots % 7
     rolled = (row + int(rng.integers(5))) % 5 * 7 + (col + int(rng.integers(7))) % 7
-    _, report = problem.run(1, Plan(), poses_of(rolled, planted.turns))
+    _, report = problem.run(1, Plan(), codes_of(rolled, planted.turns))
     every = max(
-        problem.energy(poses_of((row + a) % 5 * 7 + (col + b) % 7, planted.turns)) for a in range(5) for b in range(7)
+        problem.score(codes_of((row + a) % 5 * 7 + (col + b) % 7, planted.turns)) for a in range(5) for b in range(7)
     )
-    assert report.energy == pytest.approx(every, abs=1e-3)
+    assert report.score == pytest.approx(every, abs=1e-3)
 
 
 @BY
@@ -115,7 +115,7 @@ def test_neighbourhoods_and_annealing_are_left(by: str) -> None:
     options, _keep = ended(by)
     planted = plant(Grid(12, 12), 0.3, np.random.default_rng(1))
     problem = CompiledProblem(planted.scores, planted.grid)
-    start = poses_of(planted.slots[::-1].copy(), planted.turns)
+    start = codes_of(planted.slots[::-1].copy(), planted.turns)
     for plan in ({"moves": 10**9}, {"rounds": 10**6}, {"beliefs": 1000}):
         _, report = problem.run(1, Plan(hot=1.0, cold=0.5, lns=1.0, **plan, **options), start)
         assert not report.finished
@@ -127,7 +127,7 @@ def test_marginals_are_left_after_one_draw(by: str) -> None:
     options, _keep = ended(by)
     planted = plant(Grid(6, 6), 0.3, np.random.default_rng(1))
     problem = CompiledProblem(planted.scores, planted.grid)
-    best = poses_of(planted.slots, planted.turns)
+    best = codes_of(planted.slots, planted.turns)
     kept = problem.marginals(1, best, best, 10**6, 10**9, **({"seconds": 0.0, "cancel": None} | options))
     assert set(kept) <= {0.0, 1.0}
 
@@ -135,8 +135,8 @@ def test_marginals_are_left_after_one_draw(by: str) -> None:
 def test_a_cancel_is_heard_before_there_is_any_placement() -> None:
     seen: list[float] = []
 
-    def no(energy: float, _: float) -> bool:
-        seen.append(energy)
+    def no(score: float, _: float) -> bool:
+        seen.append(score)
         return False
 
     result = solve_map(row_of(3000), Grid(1, 3000), effort=1000.0, progress=no)
@@ -149,15 +149,15 @@ STRIP = """
 import resource
 import numpy as np
 from test_engine_limits import row_of
-from jigsync.engine.problem import CompiledProblem, poses_of
+from jigsync.engine.problem import CompiledProblem, codes_of
 from jigsync.engine.search import solve_map
 from jigsync.values.layout import Grid
 held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (held + 400 * 2**20,) * 2)
 found = solve_map(row_of(2000), Grid(1, 2000), effort=0.001, threads=1)
-best = poses_of(found.slots, found.turns)
+best = codes_of(found.slots, found.turns)
 assert CompiledProblem(row_of(2000), Grid(1, 2000)).marginals(1, best, best, 2, 1000, 0.0, None).shape == (2000,)
-print(int(found.energy))
+print(int(found.score))
 """
 
 
@@ -174,7 +174,7 @@ def test_cells_beyond_32767_are_where_they_are() -> None:
     problem = CompiledProblem(row_of(3), grid, pins={1: (39_000, 0)})
     poses, report = problem.run(1, Plan(grow=1))
     assert poses.tolist() == [4 * 38_999, 4 * 39_000, 4 * 39_001]
-    assert report.energy == 10.0
+    assert report.score == 10.0
     kept = problem.marginals(1, poses, poses, 4, 0, 0.0, None)
     np.testing.assert_array_equal(kept, 1.0)
 
@@ -203,7 +203,7 @@ BAD = pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, FLT_MAX, -FLT_M
 
 
 @BAD
-def test_scores_that_no_energy_can_hold_are_refused(value: float) -> None:
+def test_numbers_that_no_score_can_hold_are_refused(value: float) -> None:
     with pytest.raises(OptionError, match="'dense' of the decoder must be finite numbers of at most 1e"):
         solve_map(SideScores(4, dense=_dense(value)), Grid(2, 2))
     listed = row_of(4, value)
@@ -222,7 +222,7 @@ def test_scores_that_no_energy_can_hold_are_refused(value: float) -> None:
 
 def test_all_scores_at_the_limit_are_decoded() -> None:
     result = solve_map(SideScores(4, dense=np.full((16, 16), 1e6, dtype=np.float32)), Grid(2, 2), effort=0.1)
-    assert result.energy == 4e6
+    assert result.score == 4e6
 
 
 @pytest.mark.parametrize("effort", [np.nan, np.inf, 1e300, -1.0, 0.0])
@@ -258,7 +258,7 @@ def test_four_threads_run_four_restarts_at_once(monkeypatch: pytest.MonkeyPatch)
     alone = solve_map(planted.scores, planted.grid, seed=5, effort=0.3, threads=1)
     monkeypatch.setattr(CompiledProblem, "run", together)
     result = solve_map(planted.scores, planted.grid, seed=5, effort=0.3, threads=4)
-    assert (result.energy, result.starts, result.moves) == (alone.energy, alone.starts, alone.moves)
+    assert (result.score, result.starts, result.moves) == (alone.score, alone.starts, alone.moves)
     np.testing.assert_array_equal(result.slots, alone.slots)
 
 
@@ -267,7 +267,7 @@ def test_one_two_and_four_threads_find_the_same(grid: Grid, effort: float) -> No
     planted = plant(grid, 0.4, np.random.default_rng(3))
     one, *others = (solve_map(planted.scores, grid, seed=5, threads=t, effort=effort) for t in (1, 2, 4))
     for other in others:
-        assert (other.energy, other.starts, other.moves) == (one.energy, one.starts, one.moves)
+        assert (other.score, other.starts, other.moves) == (one.score, one.starts, one.moves)
         np.testing.assert_array_equal(other.slots, one.slots)
         np.testing.assert_array_equal(other.turns, one.turns)
         np.testing.assert_array_equal(other.marginals, one.marginals)
@@ -278,7 +278,7 @@ def test_whoever_waits_on_a_ladder_sleeps() -> None:
     planted = plant(Grid(8, 8), 0.3, np.random.default_rng(5))
     problem = CompiledProblem(planted.scores, planted.grid)
     plan = Plan(tempering=1, replicas=2, top=1.6, low=0.7)
-    ladder = problem.ladder(1, plan, poses_of(planted.slots, planted.turns))
+    ladder = problem.ladder(1, plan, codes_of(planted.slots, planted.turns))
 
     def climb(worker: int) -> float:
         if worker:

@@ -1,4 +1,4 @@
-"""Every move of the compiled decoder keeps the energy, the constraints and the permutation right."""
+"""Every move of the compiled decoder keeps the score, the constraints and the permutation right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine_reference import Case, make_case
 from scipy.optimize import linear_sum_assignment
 
 from jigsync.engine.library import FUZZ_KINDS, Plan, library
-from jigsync.engine.problem import CompiledProblem, poses_of
+from jigsync.engine.problem import CompiledProblem, codes_of
 from jigsync.studies.planted import plant, true_pairs
 from jigsync.values import z4
 from jigsync.values.layout import Grid
@@ -38,7 +38,7 @@ def case_of(name: str) -> Case:
 
 @pytest.mark.parametrize("kind", FUZZ_KINDS)
 @pytest.mark.parametrize("name", CASES)
-def test_moves_keep_energy_and_constraints(name: str, kind: str) -> None:
+def test_moves_keep_score_and_constraints(name: str, kind: str) -> None:
     case = case_of(name)
     problem, n = case.compiled(), case.planted.scores.n
     count = {"assignment": 60, "refill": 60, "regrow": 60, "beliefs": 8}.get(kind, 600)
@@ -46,7 +46,7 @@ def test_moves_keep_energy_and_constraints(name: str, kind: str) -> None:
     grown, _ = problem.run(1, Plan(grow=2))
     for start, temperature in ((grown, 0.5), (np.full(n, -1, dtype=np.int32), 60.0)):
         poses, _, (incremental, scratch, best) = problem.fuzz(7, kind, count, temperature, start)
-        expected = case.energy(poses)
+        expected = case.score(poses)
         assert scratch == pytest.approx(expected, abs=2e-3)
         assert incremental == pytest.approx(expected, abs=2e-2)
         assert best >= scratch - 2e-2
@@ -76,7 +76,7 @@ def test_a_grain_that_moves_in_vain_leaves_everything_as_it_was(asked: dict[str,
     rows, at, turns = grown // (4 * cols), grown // 4 % cols, grown % 4
     start = np.where(grown < 0, -1, 4 * (rows * cols + (at + cols // 2) % cols) + turns).astype(np.int32)
     poses, _, (incremental, scratch, best) = problem.fuzz(7, "grain", 600, 1.0, start)
-    assert scratch == pytest.approx(case.energy(poses), abs=2e-3)
+    assert scratch == pytest.approx(case.score(poses), abs=2e-3)
     assert incremental == pytest.approx(scratch, abs=2e-2)
     assert best >= scratch - 2e-2
     slots = poses[poses >= 0] >> 2
@@ -108,8 +108,8 @@ def test_linear_assignment_is_optimal(rows: int, cols: int) -> None:
 def test_assignment_ends_where_no_exact_assignment_is_better() -> None:
     case = make_case("5x4", Grid(5, 4), 11, unary=True)
     problem, grid = case.compiled(), case.planted.grid
-    start = poses_of(np.arange(20), np.arange(20) % 4)
-    poses, _, (energy, _, _) = problem.fuzz(2, "assignment", 400, 0.0, start)
+    start = codes_of(np.arange(20), np.arange(20) % 4)
+    poses, _, (score, _, _) = problem.fuzz(2, "assignment", 400, 0.0, start)
     at = {int(pose) >> 2: i for i, pose in enumerate(poses)}
     for colour in (0, 1):
         slots = [slot for slot in range(20) if sum(grid.cell(slot)) % 2 == colour]
@@ -118,20 +118,20 @@ def test_assignment_ends_where_no_exact_assignment_is_better() -> None:
             for j, other in enumerate(slots):
                 tried = poses.copy()
                 tried[[at[k] for k in slots]] = -1
-                alone = case.energy(tried)
+                alone = case.score(tried)
                 value[i, j] = -np.inf
                 for turns in range(4):
                     tried[at[other]] = 4 * slot + turns
-                    value[i, j] = max(value[i, j], case.energy(tried) - alone)
+                    value[i, j] = max(value[i, j], case.score(tried) - alone)
         row, col = linear_sum_assignment(value, maximize=True)
-        assert alone + value[row, col].sum() == pytest.approx(energy, abs=5e-3)
+        assert alone + value[row, col].sum() == pytest.approx(score, abs=5e-3)
 
 
 def test_what_a_block_displaces_stays_whole() -> None:
     """A turned block and the region it displaces move by inverse motions, each as a whole."""
     case = make_case("6x6", Grid(6, 6), 1)
     problem, grid = case.compiled(), case.planted.grid
-    start = poses_of(np.arange(36), np.zeros(36, dtype=np.int64))
+    start = codes_of(np.arange(36), np.zeros(36, dtype=np.int64))
     turned = 0
     for seed in range(300):
         poses, _, _ = problem.fuzz(seed, "block", 1, 1e9, start)
@@ -152,13 +152,13 @@ def test_what_a_block_displaces_stays_whole() -> None:
     assert turned > 10
 
 
-def test_energy_of_a_given_placement() -> None:
+def test_score_of_a_given_placement() -> None:
     for name in CASES:
         case = case_of(name)
         if case.pins:
             continue
-        poses = poses_of(case.planted.slots, case.planted.turns)
-        assert case.compiled().energy(poses) == pytest.approx(case.energy(poses), abs=2e-3)
+        poses = codes_of(case.planted.slots, case.planted.turns)
+        assert case.compiled().score(poses) == pytest.approx(case.score(poses), abs=2e-3)
 
 
 def test_links_beat_the_first_choice() -> None:
@@ -167,7 +167,7 @@ def test_links_beat_the_first_choice() -> None:
     raw = planted.scores.to_dense().copy()
     own = np.arange(len(raw)) // 4
     raw[own[:, None] == own[None, :]] = -np.inf
-    pairs = true_pairs(planted.grid, planted.slots, planted.turns)
+    pairs = true_pairs(planted)
     both = np.concatenate([pairs, pairs[:, ::-1]])
     first = np.mean(raw.argmax(axis=1)[both[:, 0]] == both[:, 1])
     linked = np.mean(side[both[:, 0], 0] == both[:, 1])
@@ -182,9 +182,9 @@ def test_a_picture_that_went_round_slides_back(down: int, right: int) -> None:
     grid = Grid(5, 7)
     planted = plant(grid, 0.9, np.random.default_rng(5))
     row, col = np.divmod(planted.slots, grid.cols)
-    gone_round = poses_of((row + down) % grid.rows * grid.cols + (col + right) % grid.cols, planted.turns)
+    gone_round = codes_of((row + down) % grid.rows * grid.cols + (col + right) % grid.cols, planted.turns)
     problem = CompiledProblem(planted.scores, grid)
     poses, report = problem.run(0, Plan(), gone_round)
-    true = poses_of(planted.slots, planted.turns)
+    true = codes_of(planted.slots, planted.turns)
     np.testing.assert_array_equal(poses, true)
-    assert report.energy == pytest.approx(problem.energy(true), abs=1e-3)
+    assert report.score == pytest.approx(problem.score(true), abs=1e-3)

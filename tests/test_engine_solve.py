@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from jigsync.engine import search as engine
 from jigsync.engine.library import Plan
 from jigsync.engine.native import branch_and_bound
-from jigsync.engine.problem import CompiledProblem, poses_of
+from jigsync.engine.problem import CompiledProblem, codes_of
 from jigsync.engine.search import MapResult, solve_map
 from jigsync.studies.planted import Planted, plant, sparsify
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import OptionError
 from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores, side_at
@@ -44,11 +45,11 @@ def right(planted: Planted, result: MapResult) -> float:
 def test_2x2_is_the_best_of_all_placements(seed: int) -> None:
     case = make_case("2x2", Grid(2, 2), seed, unary=seed % 2 == 0, full=seed % 3 == 0)
     best = max(
-        case.energy(poses_of(np.array(slots), np.array(turns)))
+        case.score(codes_of(np.array(slots), np.array(turns)))
         for slots in itertools.permutations(range(4))
         for turns in itertools.product(range(4), repeat=4)
     )
-    assert solve(case, seed=seed).energy == pytest.approx(best, abs=2e-3)
+    assert solve(case, seed=seed).score == pytest.approx(best, abs=2e-3)
 
 
 def test_3x3_upright_is_the_best_of_all_9_factorial() -> None:
@@ -66,7 +67,7 @@ def test_3x3_upright_is_the_best_of_all_9_factorial() -> None:
                     facing = dense[side_at(0, 0, bearing) :: 4, side_at(0, 0, bearing + 2) :: 4]
                     total += facing[orders[:, slot], orders[:, grid.slot(row + d_row, col + d_col)]]
         result = solve_map(planted.scores, grid, upright=True, seed=seed)
-        assert result.energy == pytest.approx(float(total.max()), abs=2e-3)
+        assert result.score == pytest.approx(float(total.max()), abs=2e-3)
 
 
 @pytest.mark.parametrize("grid", [Grid(2, 3), Grid(3, 3)])
@@ -77,9 +78,9 @@ def test_turned_is_the_optimum_that_branch_and_bound_proves(grid: Grid) -> None:
         allowed = np.full((n, grid.size), 15, dtype=np.uint8)
         result = solve_map(planted.scores, grid, seed=seed)
         # A floor a little below what was found: the bound then only has to prove that nothing is above it.
-        proof = branch_and_bound(planted.scores.to_dense(), grid, allowed, result.energy + 1e-2, lambda *_: True)
+        proof = branch_and_bound(planted.scores.to_dense(), grid, allowed, result.score + 1e-2, lambda *_: True)
         assert proof.finished
-        assert proof.fragments is None, f"seed {seed}: there is a better placement than {result.energy}"
+        assert proof.best is None, f"seed {seed}: there is a better placement than {result.score}"
 
 
 @pytest.mark.parametrize(("grid", "q"), [(Grid(5, 5), 0.7), (Grid(4, 6), 0.75), (Grid(10, 10), 0.8)])
@@ -97,7 +98,7 @@ def test_same_for_any_number_of_threads() -> None:
     planted = plant(Grid(4, 5), 0.45, np.random.default_rng(8))
     answers = [solve_map(planted.scores, planted.grid, seed=5, threads=threads, effort=0.3) for threads in (1, 2, 3)]
     for other in answers[1:]:
-        assert other.energy == answers[0].energy
+        assert other.score == answers[0].score
         assert other.starts == answers[0].starts
         np.testing.assert_array_equal(other.slots, answers[0].slots)
         np.testing.assert_array_equal(other.turns, answers[0].turns)
@@ -112,19 +113,19 @@ def hard(seed: int, **options: Any) -> Planted:
 def test_exchanging_temperatures_finds_more_than_annealing(monkeypatch: pytest.MonkeyPatch) -> None:
     puzzles = [hard(seed, upright=True) for seed in range(4)]
 
-    def energies() -> float:
-        return sum(solve_map(one.scores, one.grid, upright=True, seed=1, effort=0.15).energy for one in puzzles)
+    def scores() -> float:
+        return sum(solve_map(one.scores, one.grid, upright=True, seed=1, effort=0.15).score for one in puzzles)
 
-    tempered = energies()
+    tempered = scores()
     monkeypatch.setattr(engine, "TEMPERING", 0)
-    assert tempered > energies() + 5
+    assert tempered > scores() + 5
 
 
 def test_threads_that_climb_one_ladder_see_the_same_placements() -> None:
     """Exchanges come after all replicas have moved, whoever moves them; a worker alone moves every replica."""
     planted = hard(5)
     problem = CompiledProblem(planted.scores, planted.grid)
-    start = poses_of(planted.slots[::-1].copy(), planted.turns)
+    start = codes_of(planted.slots[::-1].copy(), planted.turns)
     ends = []
     for workers in (1, 2, 3):
         ladder = problem.ladder(11, Plan(tempering=400_000, replicas=5, top=1.6, low=0.7), start)
@@ -132,8 +133,8 @@ def test_threads_that_climb_one_ladder_see_the_same_placements() -> None:
             assert list(pool.map(ladder.climb, range(workers), [workers] * workers)) == [None] * workers
         poses, report = ladder.best()
         assert report.finished
-        assert report.energy == pytest.approx(problem.energy(poses), abs=1e-3)
-        assert report.energy > problem.energy(start)
+        assert report.score == pytest.approx(problem.score(poses), abs=1e-3)
+        assert report.score > problem.score(start)
         ends.append((report.moves, poses.tolist()))
     assert ends[0] == ends[1] == ends[2]
 
@@ -142,7 +143,7 @@ def test_a_ladder_is_left_when_told_to() -> None:
     planted = hard(5)
     told = ctypes.c_int32(1)
     plan = Plan(tempering=10**12, replicas=4, top=1.6, low=0.7, cancel=ctypes.addressof(told))
-    ladder = CompiledProblem(planted.scores, planted.grid).ladder(1, plan, poses_of(planted.slots, planted.turns))
+    ladder = CompiledProblem(planted.scores, planted.grid).ladder(1, plan, codes_of(planted.slots, planted.turns))
     ladder.climb(0, 1)
     assert not ladder.best()[1].finished
 
@@ -172,21 +173,21 @@ def test_beliefs_alone_put_a_puzzle_together(seed: int) -> None:
     planted = plant(Grid(8, 8), 0.7, np.random.default_rng(seed), upright=True)
     problem = CompiledProblem(planted.scores, planted.grid, upright=True)
     start = 4 * np.random.default_rng(1).permutation(64).astype(np.int32)
-    poses, _, (energy, scratch, _) = problem.fuzz(2, "beliefs", 1, 1.0, start)
-    assert energy == pytest.approx(scratch)
-    assert energy > problem.energy(poses_of(planted.slots, planted.turns)) - 1e-3
+    poses, _, (score, scratch, _) = problem.fuzz(2, "beliefs", 1, 1.0, start)
+    assert score == pytest.approx(scratch)
+    assert score > problem.score(codes_of(planted.slots, planted.turns)) - 1e-3
     np.testing.assert_array_equal(poses, problem.fuzz(2, "beliefs", 1, 1.0, start)[0])
 
 
 def test_steps_of_belief_lose_nothing() -> None:
     planted = hard(1)
     problem = CompiledProblem(planted.scores, planted.grid)
-    start = poses_of(planted.slots, planted.turns)
+    start = codes_of(planted.slots, planted.turns)
     for seed in range(3):
         poses, report = problem.run(seed, Plan(beliefs=2, lns=1.0), start)
         assert report.finished
-        assert report.energy == pytest.approx(problem.energy(poses), abs=1e-3)
-        assert report.energy >= problem.energy(start) - 1e-3
+        assert report.score == pytest.approx(problem.score(poses), abs=1e-3)
+        assert report.score >= problem.score(start) - 1e-3
         assert sorted(poses >> 2) == list(range(64))
 
 
@@ -199,7 +200,7 @@ def test_where_slots_stay_empty_or_scores_are_few_nothing_is_believed(options: d
     start, _ = problem.run(1, Plan(grow=2))
     _, report = problem.run(2, Plan(beliefs=3, lns=1.0), start)
     assert report.finished
-    assert report.energy == pytest.approx(problem.energy(start), abs=1e-3)
+    assert report.score == pytest.approx(problem.score(start), abs=1e-3)
 
 
 def test_beliefs_take_scores_whose_weights_would_overflow() -> None:
@@ -212,7 +213,7 @@ def test_beliefs_take_scores_whose_weights_would_overflow() -> None:
         )
         start = 4 * np.random.default_rng(1).permutation(64).astype(np.int32)
         found += problem.fuzz(2, "beliefs", 1, 1.0, start)[2][0]
-        true += problem.energy(poses_of(planted.slots, planted.turns))
+        true += problem.score(codes_of(planted.slots, planted.turns))
     assert found > 0.75 * true
 
 
@@ -238,7 +239,7 @@ def test_tempered_answers_are_whole_and_know_no_threads(options: dict[str, Any])
     placed = one.slots[one.slots >= 0]
     assert len(set(placed)) == len(placed) == min(64, len(one.slots))
     problem = CompiledProblem(planted.scores, planted.grid, pins=pins)
-    assert one.energy == pytest.approx(problem.energy(poses_of(one.slots, one.turns)), abs=1e-3)
+    assert one.score == pytest.approx(problem.score(codes_of(one.slots, one.turns)), abs=1e-3)
 
 
 @pytest.mark.parametrize("upright", [False, True])
@@ -247,8 +248,8 @@ def test_sparse_is_dense_with_a_floor(upright: bool) -> None:
     planted = plant(grid, 0.7, np.random.default_rng(4), upright=upright)
     sparse = sparsify(planted.scores.to_dense(), 6)
     dense = SideScores(sparse.n, dense=sparse.to_dense())
-    energies = [solve_map(scores, grid, upright=upright, seed=2).energy for scores in (sparse, dense)]
-    assert energies[0] == pytest.approx(energies[1], abs=2e-3)
+    scores = [solve_map(scores, grid, upright=upright, seed=2).score for scores in (sparse, dense)]
+    assert scores[0] == pytest.approx(scores[1], abs=2e-3)
 
 
 def test_holes_and_extra_fragments() -> None:
@@ -298,10 +299,10 @@ def test_unary_terms_fix_the_gauge() -> None:
 def test_a_start_is_not_made_worse() -> None:
     planted = plant(Grid(5, 6), 0.35, np.random.default_rng(9))
     long = solve_map(planted.scores, planted.grid, seed=1)
-    short = solve_map(planted.scores, planted.grid, seed=2, start=(long.slots, long.turns), effort=0.01)
-    assert short.energy >= long.energy - 1e-3
-    partial = np.where(np.arange(30) % 3 == 0, -1, long.slots)
-    filled = solve_map(planted.scores, planted.grid, seed=2, start=(partial, long.turns), effort=0.01)
+    short = solve_map(planted.scores, planted.grid, seed=2, start=long, effort=0.01)
+    assert short.score >= long.score - 1e-3
+    partial = Arrangement(planted.grid, np.where(np.arange(30) % 3 == 0, -1, long.slots), long.turns)
+    filled = solve_map(planted.scores, planted.grid, seed=2, start=partial, effort=0.01)
     assert (filled.slots >= 0).all()
 
 
@@ -329,22 +330,22 @@ def test_progress_and_cancel() -> None:
     planted = plant(Grid(12, 12), 0.3, np.random.default_rng(1))
     seen: list[tuple[float, float]] = []
 
-    def stop(energy: float, share: float) -> bool:
-        seen.append((energy, share))
+    def stop(score: float, share: float) -> bool:
+        seen.append((score, share))
         return len(seen) < 3
 
     result = solve_map(planted.scores, planted.grid, progress=stop, effort=100)
     assert not result.finished
     assert len(seen) >= 3
     assert all(0 <= share <= 1 for _, share in seen)
-    assert result.energy >= max(energy for energy, _ in seen[:3]) - 1e-2
+    assert result.score >= max(score for score, _ in seen[:3]) - 1e-2
     assert (result.slots >= 0).all()
 
 
 def test_an_exception_in_progress_ends_the_search() -> None:
     planted = plant(Grid(12, 12), 0.3, np.random.default_rng(1))
 
-    def fail(energy: float, share: float) -> None:
+    def fail(score: float, share: float) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -361,7 +362,7 @@ def test_time_limit_cuts_the_work() -> None:
 def test_smallest_puzzles() -> None:
     one = SideScores(1, dense=np.zeros((4, 4), dtype=np.float32))
     assert solve_map(one, Grid(1, 1)).slots.tolist() == [0]
-    assert solve_map(one, Grid(2, 2)).energy == 0
+    assert solve_map(one, Grid(2, 2)).score == 0
     two = plant(Grid(1, 2), 0.9, np.random.default_rng(0))
     assert sorted(solve_map(two.scores, two.grid).slots) == [0, 1]
     assert solve_map(two.scores, two.grid, excluded=[0, 1]).slots.tolist() == [-1, -1]
@@ -390,8 +391,8 @@ def _dense(n: int) -> NDArray[np.float32]:
         ({"unary_turns": np.zeros((3, 4))}, "unary_turns"),
         ({"unary_cells": np.full((4, 4), np.nan)}, "finite"),
         ({"unary_poses": np.zeros((4, 4, 3))}, "unary_poses"),
-        ({"start": (np.array([0, 0, 1, 2]), np.zeros(4))}, "different slots"),
-        ({"start": (np.zeros(3), np.zeros(3))}, "length 4"),
+        ({"start": Arrangement(Grid(2, 2), np.array([0, 0, 1, 2]), np.zeros(4))}, "different slots"),
+        ({"start": Arrangement(Grid(2, 2), np.zeros(3), np.zeros(3))}, "of 4 fragments"),
         ({"full": (np.zeros((4, 4, 2)), np.full((3, 3, 4, 4), 2))}, "below R"),
     ],
 )

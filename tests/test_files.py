@@ -129,6 +129,9 @@ def test_output_folder_that_is_a_file(tmp_path: Path) -> None:
         (b'{"a": NaN}', "NaN is not a number of JSON"),
         (b"[-Infinity]", "-Infinity is not a number"),
         (b"[1e999]", "1e999 is too large"),
+        (b"[" + b"9" * 5000 + b".0]", "the number 999"),
+        (b"[1" + b"0" * 5000 + b"]", "digits"),
+        (b'{"' + b"k" * 5000 + b'": 1, "' + b"k" * 5000 + b'": 2}', "kkk...' stands twice"),
         (b'{"a": 1, "b": {"c": 1, "c": 2}}', "'c' stands twice"),
         (b'"\\ud800"', "lone surrogate"),
         (b"\xff\xfe", "UTF-8 text. Got byte 0xff"),
@@ -142,6 +145,7 @@ def test_bad_json_is_one_sentence(tmp_path: Path, data: bytes, words: str) -> No
         files.read_json(tmp_path / "x.json")
     assert words in str(caught.value)
     assert "x.json'" in str(caught.value)
+    assert len(str(caught.value)) < len(str(tmp_path)) + 250  # what is quoted is cut off
     assert len(str(caught.value)) < 400
 
 

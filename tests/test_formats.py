@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,9 @@ from jigsync.io.truth_file import load_truth, parse_truth, save_truth, truth_jso
 from jigsync.solution import Solution
 from jigsync.values.errors import FormatError, InputError, OptionError
 from jigsync.values.gauge import Gauge
-from jigsync.values.layout import Grid
-from jigsync.values.placement import Placed
+from jigsync.values.layout import FREE, Grid, Layout
+from jigsync.values.placement import Placed, Placement
+from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Fragments, Puzzle
 from jigsync.values.truth import Truth
 
@@ -119,6 +122,98 @@ def test_solution_file_is_exactly_as_documented(tmp_path: Path) -> None:
     assert load_solution(tmp_path / "s.json") == a_solution()
 
 
+def in_pixels() -> Placement:
+    """The sample's placement on cells of 5 x 5 pixels, one fragment left over and one a little off its cell."""
+    placed = {name: Placed.at(*p.cell, p.turns, 0.5, pitch=(5, 5)) for name, p in sample.PLACEMENT.items() if p.cell}
+    off = Pose.of_degrees(-12.5, (12.25, 2.5))
+    return {**placed, "f19": Placed(off, (0, 2), 0.25, component=1), "f30": Placed.nowhere()}
+
+
+def a_solution_of_format_2(layout: Layout = sample.GRID) -> Solution:
+    placement = in_pixels()
+    gauge = Gauge.of_turns(3, (0.5, 0.25, 0.125, 0.125))
+    if layout == FREE:
+        placement = {name: replace(placed, cell=None) for name, placed in placement.items()}
+        gauge = Gauge((0.0, math.radians(30)), (0.75, 0.25), None)
+    return Solution("partial", "One was left over.", layout, placement, gauge, "x", 1.5, pitch=PITCHES[layout])
+
+
+PITCHES: dict[Layout, tuple[float, float] | None] = {sample.GRID: (5.0, 5.0), FREE: None}
+
+
+def test_solution_file_of_a_grid_in_pixels_is_exactly_as_documented(tmp_path: Path) -> None:
+    save_solution(tmp_path / "s.json", a_solution_of_format_2())
+    value = json.loads((tmp_path / "s.json").read_text())
+    assert {key: value[key] for key in value if key not in ("fragments", "gauge")} == {
+        "format": "jigsync-solution/2",
+        "status": "partial",
+        "reason": "One was left over.",
+        "layout": "grid",
+        "grid": [2, 3],
+        "pitch": [5, 5],
+        "solver": "x",
+        "seconds": 1.5,
+    }
+    assert value["gauge"] == {
+        "confidence": 0.5,
+        "angles": [0, 90, -180, -90],
+        "probabilities": [0.5, 0.25, 0.125, 0.125],
+        "turns": 3,
+    }
+    # Turns 3 at row 1, col 2: 270 degrees, the middle of a cell of 5 x 5 pixels.
+    f07 = {"angle": -90, "x": 12.5, "y": 7.5, "row": 1, "col": 2, "turns": 3, "confidence": 0.5, "component": 0}
+    tilted = pytest.approx(-12.5, abs=1e-12)
+    off = {"angle": tilted, "x": 12.25, "y": 2.5, "row": 0, "col": 2, "turns": None, "confidence": 0.25, "component": 1}
+    assert (value["fragments"]["f07"], value["fragments"]["f19"]) == (f07, off)
+    assert value["fragments"]["f30"] == dict.fromkeys(f07)
+    assert solution_json(load_solution(tmp_path / "s.json"))["fragments"]["f07"] == f07
+    read = load_solution(tmp_path / "s.json")
+    assert (read.layout, read.pitch, read.gauge) == (sample.GRID, (5, 5), a_solution_of_format_2().gauge)
+
+
+def test_solution_file_of_free_poses_is_exactly_as_documented(tmp_path: Path) -> None:
+    save_solution(tmp_path / "s.json", a_solution_of_format_2(FREE))
+    value = json.loads((tmp_path / "s.json").read_text())
+    assert not {"grid", "pitch"} & set(value)
+    assert (value["layout"], value["gauge"]) == (
+        "free",
+        {"confidence": 0.75, "angles": [0, 30], "probabilities": [0.75, 0.25]},
+    )
+    tilted = pytest.approx(-12.5, abs=1e-12)
+    assert value["fragments"]["f19"] == {"angle": tilted, "x": 12.25, "y": 2.5, "confidence": 0.25, "component": 1}
+    assert load_solution(tmp_path / "s.json").layout == FREE
+
+
+def test_truth_file_in_pixels_is_exactly_as_documented(tmp_path: Path) -> None:
+    placement = {name: replace(p, confidence=None, component=0) for name, p in in_pixels().items() if p.pose}
+    truth = Truth(sample.GRID, placement, pitch=(5.0, 5.0), contacts=frozenset({("f02", "f07")}))
+    save_truth(tmp_path / "t.json", truth)
+    value = json.loads((tmp_path / "t.json").read_text())
+    assert (value["format"], value["layout"], value["grid"], value["pitch"]) == (
+        "jigsync-truth/2",
+        "grid",
+        [2, 3],
+        [5, 5],
+    )
+    assert value["fragments"]["f07"] == {"angle": -90, "x": 12.5, "y": 7.5, "row": 1, "col": 2, "turns": 3}
+    assert value["contacts"] == [["f02", "f07"]]
+    assert load_truth(tmp_path / "t.json") == truth
+    for key in ("options", "seed", "source_sha256", "flags", "contacts", "pitch"):  # other programs may leave them out
+        del value[key]
+    assert parse_truth(Node(value, "t.json")).placement == truth.placement
+
+
+def test_poses_of_files_map_pixels_to_the_canvas() -> None:
+    """x_canvas = R(angle)(x_frag - c_frag) + (x, y), counter-clockwise as displayed, y down."""
+    value = solution_json(a_solution_of_format_2(FREE))
+    value["fragments"]["f19"] |= {"angle": 30, "x": 100, "y": 50}
+    pose = parse_solution(Node(value, "s.json")).placement["f19"].pose
+    assert pose is not None
+    right, down = pose.act(np.array([[10.0, 0.0], [0.0, 10.0]]))
+    np.testing.assert_allclose(right, [100 + 10 * math.cos(math.pi / 6), 50 - 5])  # up, as displayed
+    np.testing.assert_allclose(down, [100 + 5, 50 + 10 * math.cos(math.pi / 6)])
+
+
 def test_failed_solution_round_trip(tmp_path: Path) -> None:
     failed = Solution.failure(sample.puzzle(), "x", "No seam was found.")
     save_solution(tmp_path / "s.json", failed)
@@ -162,6 +257,14 @@ def test_our_fragments_are_not_premultiplied_twice(tmp_path: Path) -> None:
     pixels = np.full((4, 4, 4), 60, dtype=np.uint8)
     save_puzzle(tmp_path / "p", Puzzle(Fragments(("a",), (pixels,)), 2, 4))
     assert load_puzzle(tmp_path / "p").fragments["a"].tolist() == pixels.tolist()
+
+
+def test_straight_colours_of_another_program_are_multiplied_by_alpha(tmp_path: Path) -> None:
+    straight = np.array([[[200, 100, 50, 51], [255, 255, 255, 0], [200, 100, 50, 255]]], dtype=np.uint8)
+    save_puzzle(tmp_path / "p", Puzzle(Fragments(("a", "b"), (straight, straight[:, 2:]))))
+    read = load_puzzle(tmp_path / "p")
+    assert read.fragments["a"].tolist() == [[[40, 20, 10, 51], [0, 0, 0, 0], [200, 100, 50, 255]]]
+    assert read.fragments["b"].tolist() == straight[:, 2:].tolist()
 
 
 def test_empty_folder_and_missing_path(tmp_path: Path) -> None:
@@ -242,7 +345,7 @@ TRUTH_DEFECTS = [
 
 SOLUTION_DEFECTS = [
     (put("format", 1), "The 'format' of 'p' must be 'jigsync-solution/2' or 'jigsync-solution/1'. Got 1 instead."),
-    (put("status", "good"), "The 'status' of 'p' must be 'ok', 'partial' or 'failed'. Got 'good' instead."),
+    (put("status", "good"), "The 'status' of 'p' must be 'ok', 'unsure', 'partial' or 'failed'. Got 'good' instead."),
     (put("status", []), "The 'status' of 'p' must be 'ok'"),
     (put("reason", None), "The 'reason' of 'p' must be a string"),
     (put("grid", None), "must be unplaced (row and col null), as the solution names no grid"),
@@ -265,15 +368,40 @@ SOLUTION_DEFECTS = [
     (put("seconds", True), "The 'seconds' of 'p' must be a number"),
 ]
 
+IN_PIXELS_DEFECTS = [
+    (put("layout", "round"), "The 'layout' of 'p' must be 'grid' or 'free'. Got 'round' instead."),
+    (put("layout", ...), "The key 'layout' is missing in the file 'p'."),
+    (put("grid", ...), "The key 'grid' is missing"),
+    (put("pitch", [5]), "The 'pitch' of 'p' must be a list of 2"),
+    (put("pitch", [5, 0]), "The 'pitch[1]' of 'p' must be a number in 0.001..1e+07. Got 0 instead."),
+    (put("fragments.f07.angle", ...), "The key 'angle' is missing in the 'fragments.f07' of 'p'."),
+    (
+        put("fragments.f07.angle", "9"),
+        "The 'fragments.f07.angle' of 'p' must be a number in -360..360. Got '9' instead.",
+    ),
+    (put("fragments.f07.angle", 80), "a fragment whose angle is 90 degrees times its turns"),
+    (put("fragments.f07.x", None), "a fragment whose angle, x and y are all numbers or all null"),
+    (put("fragments.f07.y", 1e8), "must be a number in -1e+07..1e+07"),
+    (put("fragments.f07.turns", 4), "must be an integer in 0..3"),
+    (put("fragments.f07.row", None), "whose row and col are both numbers or both null"),
+    (put("fragments.f30.row", 0), "whose row and col are both numbers or both null"),
+    (put("fragments.f30", {"angle": None, "x": None, "y": None, "row": 0, "col": 0}), "as it has no pose"),
+    (put("fragments.f07.component", -1), "must be an integer in 0.."),
+    (put("gauge.angles", [0, 90, 180]), "as many probabilities as there are angles"),
+    (put("gauge.angles", [0, 80, 180, 270]), "the four quarter turns 0, 90, -180, -90, as the layout is a grid"),
+]
+
 FORMATS: dict[str, tuple[Callable[[], Any], Callable[[Node], Any]]] = {
     "puzzle": (lambda: puzzle_json(sample.puzzle()), parse_puzzle_json),
     "truth": (lambda: truth_json(a_truth()), parse_truth),
     "solution": (lambda: solution_json(a_solution()), parse_solution),
+    "in pixels": (lambda: solution_json(a_solution_of_format_2()), parse_solution),
 }
 DEFECTS = [
     *(("puzzle", *defect) for defect in PUZZLE_DEFECTS),
     *(("truth", *defect) for defect in TRUTH_DEFECTS),
     *(("solution", *defect) for defect in SOLUTION_DEFECTS),
+    *(("in pixels", *defect) for defect in IN_PIXELS_DEFECTS),
 ]
 
 

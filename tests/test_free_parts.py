@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from jigsync.engine.outlines import Pairs, contacts
-from jigsync.solvers.base import Poses
 from jigsync.solvers.free import motion
 from jigsync.solvers.free.evidence import Evidence
 from jigsync.solvers.free.joined import Joined
@@ -16,6 +15,7 @@ from jigsync.solvers.free.refit import refit
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.solvers.free.solver import squares
 from jigsync.values import angles
+from jigsync.values.arrangement import Poses
 from jigsync.values.hypotheses import PairHypotheses
 from jigsync.values.outlines import Matches, Outlines
 from jigsync.values.pose import Pose

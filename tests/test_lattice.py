@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jigsync.solvers.base import Assignment, Poses
+from jigsync.solvers.base import Assignment
 from jigsync.solvers.lattice import gridded, lattice_of
 from jigsync.values import angles
+from jigsync.values.arrangement import Poses
 from jigsync.values.layout import Grid
 
 

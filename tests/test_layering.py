@@ -26,6 +26,9 @@ STAGES = VALUES | {
     "solvers",
     "render",
     "gauge",
+    "pictures",
+    "belief",
+    "advice",
 }
 MAY_IMPORT: dict[str, set[str]] = {
     "values": set(),
@@ -41,6 +44,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "solvers": VALUES | {"engine", "sync"},
     "render": VALUES | {"solution", "score"},
     "gauge": VALUES | {"solution", "io", "measure", "render"},
+    "pictures": VALUES | {"solution", "solvers", "gauge"},
+    "belief": VALUES | {"solution"},
+    "advice": VALUES | {"solution"},
     "score": VALUES | {"solution", "io"},
     "api": STAGES,
     "corpus": VALUES | {"io", "cutting"},

@@ -19,7 +19,7 @@ from jigsync.solvers.base import Assignment, SolveRequest, layouts_of
 from jigsync.solvers.lattice import lattice_of
 from jigsync.solvers.paper import Paper
 from jigsync.studies.planted_poses import Damage, Exists, PlantedPoses, plant_poses
-from jigsync.studies.synthetic import measured, random_layout, true_relations
+from jigsync.studies.synthetic import measured, random_solved, true_relations
 from jigsync.sync.poses import PLAIN, PoseOptions, synchronize_poses
 from jigsync.values import angles
 from jigsync.values.hypotheses import PairHypotheses
@@ -290,9 +290,9 @@ def test_the_answer_does_not_depend_on_who_says_it_or_when() -> None:
 
 
 def test_measurements_of_a_grid_are_hypotheses_too() -> None:
-    layout = random_layout(Grid(4, 6), np.random.default_rng(5))
-    made = measured(layout, true_relations(layout))
-    answer = Paper().solve(SolveRequest(layout.ids, made, layout=FREE))
+    solved = random_solved(Grid(4, 6), np.random.default_rng(5))
+    made = measured(solved, true_relations(solved))
+    answer = Paper().solve(SolveRequest(solved.ids, made, layout=FREE))
     assert answer.poses is not None
     lattice = lattice_of(answer.poses.xy)
     assert lattice is not None

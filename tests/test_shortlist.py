@@ -134,7 +134,7 @@ def test_answers_do_not_depend_on_threads_or_tiles(monkeypatch: pytest.MonkeyPat
             again = shortlist.shortlist(made, CALIBRATION, none)
         for one, other in zip(again, found(), strict=True):
             np.testing.assert_array_equal(one, other)
-    monkeypatch.setattr(shortlist, "TILE", 300)
+    monkeypatch.setattr(shortlist, "COLS", 300)
     tiled = shortlist.shortlist(made, CALIBRATION, none)
     same = [len(set(a) & set(b)) / len(a) for a, b in zip(tiled.cols, found().cols, strict=True)]
     assert np.mean(same) > 0.995

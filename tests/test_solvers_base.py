@@ -18,9 +18,10 @@ from jigsync.engine.search import MapResult
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Budget, Progress, SolveRequest, grids_to_try
 from jigsync.solvers.energy import placement_energy, score_pairs, sparse_rows, touching_sides
-from jigsync.solvers.joint import _Found
+from jigsync.solvers.ladder import Found
 from jigsync.solvers.table import SideTable, select
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import OptionError
 from jigsync.values.layout import Grid
 from jigsync.values.pose import Pose
@@ -106,12 +107,12 @@ def test_grids_of_a_request_hold_its_pins_and_count_only_what_belongs() -> None:
 def test_an_assignment_knows_what_is_left_over() -> None:
     request = PUZZLE.request(excluded=frozenset({PUZZLE.ids[2]}))
     slots, turns = np.array([3, 0, -1, 1, 2]), np.array([1, 2, 3, 0, 1])
-    answer = Assignment.of(request, Grid(2, 2), slots, turns, -1.5)
+    answer = Assignment.of(request, Arrangement(Grid(2, 2), slots, turns), -1.5)
     assert answer.slots.tolist() == [3, 0, -1, -1, 1, 2]
     assert answer.turns.tolist() == [1, 2, 0, 0, 0, 1]
     assert (answer.status, bool(answer)) == ("partial", True)
     assert answer.reason == "1 of 5 fragments found no slot in the 2x2 grid."
-    whole = Assignment.of(request, Grid(2, 3), np.arange(5), turns, 0.0)
+    whole = Assignment.of(request, Arrangement(Grid(2, 3), np.arange(5), turns), 0.0)
     assert (whole.status, whole.reason) == ("ok", "")
     assert not Assignment.failure(6, "why")
 
@@ -173,9 +174,10 @@ def test_a_budget_stops_once_and_for_all() -> None:
     assert late.seconds_left == 0.0
 
 
-def plain_energy(scores: SideScores, grid: Grid, slots: np.ndarray, turns: np.ndarray) -> float:
+def plain_energy(scores: SideScores, found: Arrangement) -> float:
     """The energy fragment by fragment, from the definition of a touching side."""
     dense, total = scores.to_dense(), 0.0
+    grid, slots, turns = found.grid, found.slots, found.turns
     cells = {grid.cell(int(slot)): i for i, slot in enumerate(slots) if slot >= 0}
     for (row, col), i in cells.items():
         for bearing in range(4):
@@ -200,22 +202,21 @@ def test_energy_is_what_the_definition_says(rows: int, cols: int, holes: int, se
     placed = min(n, grid.size)
     slots[rng.permutation(n)[:placed]] = rng.permutation(grid.size)[:placed]
     turns = rng.integers(0, 4, n)
-    energy = placement_energy(scores, grid, slots, turns)
-    assert energy == pytest.approx(plain_energy(scores, grid, slots, turns), abs=1e-3)
+    found = Arrangement(grid, slots, turns)
+    energy = placement_energy(scores, found)
+    assert energy == pytest.approx(plain_energy(scores, found), abs=1e-3)
     for gauge in range(4):
-        cells = z4.turn_cells(np.stack(np.divmod(slots, cols), axis=-1), grid.shape, gauge)
-        moved = np.where(slots >= 0, cells[:, 0] * grid.turned(gauge).cols + cells[:, 1], -1)
-        assert placement_energy(scores, grid.turned(gauge), moved, (turns + gauge) % 4) == pytest.approx(
-            energy, abs=1e-3
-        )
-    assert placement_energy(sparse(scores, -1.0), grid, slots, turns) == pytest.approx(
-        plain_energy(SideScores(n, dense=np.maximum(scores.to_dense(), -1), border=border), grid, slots, turns),
-        abs=1e-3,
+        cells = z4.turn_cells(found.cells, grid.shape, gauge)
+        slots = np.where(found.slots >= 0, cells[:, 0] * grid.turned(gauge).cols + cells[:, 1], -1)
+        moved = Arrangement(grid.turned(gauge), slots, (turns + gauge) % 4)
+        assert placement_energy(scores, moved) == pytest.approx(energy, abs=1e-3)
+    assert placement_energy(sparse(scores, -1.0), found) == pytest.approx(
+        plain_energy(SideScores(n, dense=np.maximum(scores.to_dense(), -1), border=border), found), abs=1e-3
     )
 
 
 def test_true_sides_touch_in_the_truth() -> None:
-    s, t = touching_sides(PUZZLE.grid, PUZZLE.slots, PUZZLE.turns)
+    s, t = touching_sides(PUZZLE)
     assert len(s) == 7
     assert np.all(score_pairs(PUZZLE.scores, s, t) == 2.0)
 
@@ -228,7 +229,7 @@ def test_sparse_scores_without_an_entry() -> None:
         values=np.zeros(0, np.float32),
         floor=-5.0,
     )
-    assert placement_energy(empty, Grid(1, 2), np.array([0, 1]), np.array([0, 1])) == 5.0
+    assert placement_energy(empty, Arrangement(Grid(1, 2), np.array([0, 1]), np.array([0, 1]))) == 5.0
     assert np.all(SideTable(empty, upright=False).buddies == -1)
     with pytest.raises(ValueError, match="dense"):
         sparse_rows(PUZZLE.scores)
@@ -263,7 +264,7 @@ def test_a_table_reads_dense_and_sparse_scores_alike(upright: bool) -> None:
 
 def test_best_buddies_of_a_clean_puzzle_are_its_true_neighbours() -> None:
     puzzle = planted(Grid(3, 4), 3, noise=0.5)
-    s, t = touching_sides(puzzle.grid, puzzle.slots, puzzle.turns)
+    s, t = touching_sides(puzzle)
     assert np.array_equal(SideTable(puzzle.scores, upright=False).buddies[s], t)
 
 
@@ -290,6 +291,6 @@ def test_request_defaults_share_no_state() -> None:
 def test_long_grids_are_less_likely_beforehand(grid: Grid, nats: float) -> None:
     """Quadratic in the logarithm of length over width up to e, linear beyond; as for nine fragments at least."""
     n = grid.size
-    slots = np.arange(n, dtype=np.int32)
-    result = MapResult(slots, 0 * slots, 1000.0, 1, 1, 0.0, draw=lambda: np.zeros(n))
-    assert 1000 - _Found(result, grid).worth == pytest.approx(nats, rel=1e-3, abs=1e-9)
+    slots = np.arange(n)
+    result = MapResult(grid, slots, 0 * slots, score=1000.0, starts=1, moves=1, seconds=0.0, draw=lambda: np.zeros(n))
+    assert 1000 - Found(result, slots, 0.0).worth == pytest.approx(nats, rel=1e-3, abs=1e-9)

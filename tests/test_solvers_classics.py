@@ -13,10 +13,11 @@ from jigsync.solvers.base import Assignment, Budget, Progress
 from jigsync.solvers.energy import placement_energy, touching_sides
 from jigsync.solvers.genetic import Genetic, World, roulette
 from jigsync.solvers.greedy import buddies_fraction, first_kernel, largest_segment
-from jigsync.solvers.growth import Growth, Layout
+from jigsync.solvers.growth import Growth, Kernel
 from jigsync.solvers.table import SideTable
 from jigsync.solvers.tree import certain_edges, join, trim
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import OptionError
 from jigsync.values.layout import Grid
 from jigsync.values.pose import Pose
@@ -30,7 +31,7 @@ def check(puzzle: Planted, answer: Assignment) -> Assignment:
     placed = answer.slots[answer.slots >= 0]
     assert len(set(placed.tolist())) == len(placed)
     assert placed.max() < answer.grid.size
-    expected = placement_energy(puzzle.scores, answer.grid, answer.slots, answer.turns)
+    expected = placement_energy(puzzle.scores, answer)
     assert answer.energy == pytest.approx(expected, abs=1e-3)
     assert not answer.proven
     return answer
@@ -181,7 +182,8 @@ def test_fitness_is_minus_the_energy_and_touching_is_mutual() -> None:
     slots, turns, fitness = world.random(20, np.random.default_rng(0))
     assert np.all(slots[:, 2] == 3)
     assert np.all(turns[:, 2] == 1)
-    energies = [placement_energy(puzzle.scores, puzzle.grid, *pair) for pair in zip(slots, turns, strict=True)]
+    people = [Arrangement(puzzle.grid, *pair) for pair in zip(slots, turns, strict=True)]
+    energies = [placement_energy(puzzle.scores, one) for one in people]
     assert fitness == pytest.approx(-np.array(energies), abs=1e-3)
     assert np.all(np.diff(fitness) <= 0)
     touch = world.touch(slots, turns)
@@ -201,15 +203,16 @@ def test_roulette_favours_the_fit() -> None:
 def test_the_metric_of_greedy_is_one_at_the_truth() -> None:
     puzzle = planted(Grid(3, 5), 21, noise=0.5)
     table = SideTable(puzzle.scores, upright=False)
-    assert buddies_fraction(table, puzzle.grid, puzzle.slots, puzzle.turns) == 1.0
+    assert buddies_fraction(table, puzzle) == 1.0
     torn = puzzle.slots.copy()
     first, last = (int(np.flatnonzero(torn == slot)[0]) for slot in (0, 14))
     torn[[first, last]] = 14, 0
+    wrong = Arrangement(puzzle.grid, torn, puzzle.turns)
     # Of 22 touching pairs, a corner has two: four are torn.
-    assert buddies_fraction(table, puzzle.grid, torn, puzzle.turns) == pytest.approx(18 / 22)
-    segment = largest_segment(table, puzzle.grid, torn, puzzle.turns, {})
+    assert buddies_fraction(table, wrong) == pytest.approx(18 / 22)
+    segment = largest_segment(table, wrong, {})
     assert set(range(15)) - set(segment.fragments.tolist()) == {first, last}
-    pinned = largest_segment(table, puzzle.grid, torn, puzzle.turns, {first: (14, 0)})
+    pinned = largest_segment(table, wrong, {first: (14, 0)})
     assert pinned.fragments.tolist() == [first]
     assert puzzle.slots[first_kernel(table, 1).fragments[0]] in (6, 7, 8)
 
@@ -218,19 +221,19 @@ def test_growth_floats_until_it_fills_the_grid() -> None:
     puzzle = planted(Grid(3, 5), 22, noise=0.5)
     table = SideTable(puzzle.scores, upright=False)
     corner = int(np.flatnonzero(puzzle.slots == 14)[0])
-    kernel = Layout(np.array([corner]), np.array([[40, -7]]), puzzle.turns[[corner]])
+    kernel = Kernel(np.array([corner]), np.array([[40, -7]]), puzzle.turns[[corner]])
     growth = Growth(table, puzzle.grid, kernel, floating=True)
     assert growth.grow(Budget(puzzle.request()), "x")
-    slots, turns = growth.layout()
-    assert np.array_equal(slots, puzzle.slots)
-    assert np.array_equal(turns, puzzle.turns)
+    found = growth.arrangement()
+    assert np.array_equal(found.slots, puzzle.slots)
+    assert np.array_equal(found.turns, puzzle.turns)
 
 
 def test_the_tree_never_covers_a_cell_twice() -> None:
     puzzle = planted(Grid(4, 6), 23, noise=4.0)
     table = SideTable(puzzle.scores, upright=False)
     clusters = join(table, certain_edges(table), Budget(puzzle.request()))
-    cluster = max(clusters, key=lambda c: len(c.fragments)).layout()
+    cluster = max(clusters, key=lambda c: len(c.fragments)).kernel()
     assert len(np.unique(cluster.cells, axis=0)) == len(cluster.cells) == len(set(cluster.fragments.tolist()))
 
 
@@ -243,15 +246,13 @@ def test_certain_edges_come_with_falling_margin() -> None:
         others = [np.delete(table.row(x), y).max() for x, y in ((a, b), (b, a))]
         margins.append(table.row(a)[b] - max(others))
     assert margins == sorted(margins, reverse=True)
-    true = {
-        (min(pair), max(pair)) for pair in zip(*touching_sides(puzzle.grid, puzzle.slots, puzzle.turns), strict=True)
-    }
+    true = {(min(pair), max(pair)) for pair in zip(*touching_sides(puzzle), strict=True)}
     assert set(zip(s[:7], t[:7], strict=True)) == true
 
 
 def test_trim_keeps_the_fullest_window() -> None:
     cells = np.array([[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [3, 1], [9, 9]])
-    cluster = Layout(np.arange(8), cells, np.array([0, 1, 2, 3, 0, 1, 2, 3]))
+    cluster = Kernel(np.arange(8), cells, np.array([0, 1, 2, 3, 0, 1, 2, 3]))
     upright = trim(cluster, Grid(2, 3), may_turn=False)
     assert len(upright.fragments) == 4
     turned = trim(cluster, Grid(2, 3), may_turn=True)

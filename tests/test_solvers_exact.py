@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, Progress
 from jigsync.solvers.energy import placement_energy
 from jigsync.solvers.exhaustive import permutations
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import OptionError
 from jigsync.values.layout import Grid
 from jigsync.values.pose import Pose
@@ -24,9 +26,7 @@ def check(puzzle: Planted, answer: Assignment) -> float:
     """The energy of an answer that must be a proven, valid placement."""
     assert answer.proven
     assert answer
-    assert answer.energy == pytest.approx(
-        placement_energy(puzzle.scores, answer.grid, answer.slots, answer.turns), abs=1e-4
-    )
+    assert answer.energy == pytest.approx(placement_energy(puzzle.scores, answer), abs=1e-4)
     placed = answer.slots[answer.slots >= 0]
     assert len(set(placed.tolist())) == len(placed) == min(len(puzzle.ids), answer.grid.size)
     assert placed.max() < answer.grid.size
@@ -48,7 +48,7 @@ def test_permutations_are_all_and_lexicographic() -> None:
 def test_enumeration_is_plain_enumeration() -> None:
     puzzle = planted(Grid(2, 2), 1, noise=3.0, good=0.0, border=True)
     least = min(
-        placement_energy(puzzle.scores, puzzle.grid, np.array(slots), np.array(turns))
+        placement_energy(puzzle.scores, Arrangement(puzzle.grid, np.array(slots), np.array(turns)))
         for slots in itertools.permutations(range(4))
         for turns in itertools.product(range(4), repeat=4)
     )
@@ -115,26 +115,26 @@ def test_no_turned_3x3_placement_is_better_after_local_moves(seed: int) -> None:
     puzzle = planted(Grid(3, 3), seed, noise=3.0, good=3.0)
     answer = EXACT.solve(puzzle.request(layout=puzzle.grid))
     least = check(puzzle, answer)
-    assert least <= placement_energy(puzzle.scores, puzzle.grid, puzzle.slots, puzzle.turns) + 1e-4
+    assert least <= placement_energy(puzzle.scores, puzzle) + 1e-4
     for i, j in itertools.combinations(range(9), 2):
         slots = answer.slots.copy()
         slots[[i, j]] = slots[[j, i]]
         for ki, kj in itertools.product(range(4), repeat=2):
             turns = answer.turns.copy()
             turns[[i, j]] = ki, kj
-            assert placement_energy(puzzle.scores, puzzle.grid, slots, turns) >= least - 1e-4
+            assert placement_energy(puzzle.scores, Arrangement(puzzle.grid, slots, turns)) >= least - 1e-4
 
 
 def test_sparse_and_hopeless_scores() -> None:
     puzzle = planted(Grid(2, 3), 6, noise=1.0)
-    listed = Planted(puzzle.ids, sparse(puzzle.scores, -4.0), puzzle.grid, puzzle.slots, puzzle.turns)
+    listed = replace(puzzle, scores=sparse(puzzle.scores, -4.0))
     assert puzzle.solved_by(EXACT.solve(listed.request(layout=puzzle.grid)), turned=True)
     never = np.array(puzzle.scores.to_dense())
     never[never < 0] = -1e5
-    impossible = Planted(puzzle.ids, SideScores(6, dense=never), puzzle.grid, puzzle.slots, puzzle.turns)
+    impossible = replace(puzzle, scores=SideScores(6, dense=never))
     assert puzzle.solved_by(EXACT.solve(impossible.request(layout=puzzle.grid)), turned=True)
     never[never < 0] = -np.inf
-    endless = Planted(puzzle.ids, SideScores(6, dense=never), puzzle.grid, puzzle.slots, puzzle.turns)
+    endless = replace(puzzle, scores=SideScores(6, dense=never))
     with pytest.raises(OptionError, match="must be finite numbers"):
         EXACT.solve(endless.request(layout=puzzle.grid))
 

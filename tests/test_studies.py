@@ -17,7 +17,7 @@ from jigsync.studies import density, gauge, gauge_poses, orbit, phase, reproduce
 from jigsync.studies.planted_poses import Damage, Exists, plant_poses
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.sampled import SampledEdges, frame_xy, solve_and_score
-from jigsync.studies.synthetic import measured, random_layout, true_relations
+from jigsync.studies.synthetic import measured, random_solved, true_relations
 from jigsync.sync.hypotheses import displacements
 from jigsync.values import angles
 from jigsync.values import vocabulary as v
@@ -41,8 +41,8 @@ def test_every_registered_study_exists_and_no_other_name_does() -> None:
 
 
 def test_gauge_on_synthetic_planted_and_given_graphs() -> None:
-    layout = random_layout(Grid(3, 4), np.random.default_rng(0))
-    real = [("made", measured(layout, true_relations(layout)), layout.grid)]
+    solved = random_solved(Grid(3, 4), np.random.default_rng(0))
+    real = [("made", measured(solved, true_relations(solved)), solved.grid)]
     loose = plant_poses(Exists(11), Damage(noise=1.0, strays=0.3), np.random.default_rng(5)).hypotheses
     torn = [gauge_poses.hypothesised_case("a measurer", "made", 11, loose)]
     result = gauge.run_cases(1, (3,), 0, silent, real, torn)
@@ -146,11 +146,11 @@ def test_orbit_plateau_at_three_and_five() -> None:
 
 
 def test_sampled_truth_is_solved() -> None:
-    layout = random_layout(Grid(4, 5), np.random.default_rng(3))
+    solved = random_solved(Grid(4, 5), np.random.default_rng(3))
     i, j = np.triu_indices(20, 1)
-    turns = (layout.turns[j] - layout.turns[i]) % 4
-    edges = SampledEdges(i, j, turns, frame_xy(layout, i, j), np.ones(len(i), dtype=bool))
-    score = solve_and_score(layout, edges)
+    turns = (solved.turns[j] - solved.turns[i]) % 4
+    edges = SampledEdges(i, j, turns, frame_xy(solved, i, j), np.ones(len(i), dtype=bool))
+    score = solve_and_score(solved, edges)
     assert (score.aa, score.aa_best4, score.rotation) == (1.0, 1.0, 1.0)
 
 
@@ -158,12 +158,12 @@ def test_density_corruption_is_biased_as_measured() -> None:
     rng = np.random.default_rng(0)
     claimed, far = [], 0
     for _ in range(40):
-        layout = random_layout(Grid(5, 5), rng)
-        edges = density.sample(layout, density.Point(5, 0.13, "tiered", 1, 0), rng)
-        true = v.bucket(layout.relation(edges.i, edges.j))
-        distant = layout.distance(edges.i, edges.j) >= 2
+        solved = random_solved(Grid(5, 5), rng)
+        edges = density.sample(solved, density.Point(5, 0.13, "tiered", 1, 0), rng)
+        true = v.bucket(solved.relation(edges.i, edges.j))
+        distant = solved.distance(edges.i, edges.j) >= 2
         said = np.rint(np.abs(edges.xy).max(axis=1)).astype(int)
-        right = np.all(np.isclose(edges.xy, v.nominal_xy(layout.grid)[true]), axis=1)
+        right = np.all(np.isclose(edges.xy, v.nominal_xy(solved.grid)[true]), axis=1)
         far += int(distant.sum())
         claimed.append(said[distant & ~right])
     said = np.concatenate(claimed)

@@ -25,6 +25,7 @@ from jigsync.measure.contour import read_contours
 from jigsync.solvers.energy import placement_energy
 from jigsync.studies import clean, crossover, cues, energies, probe, procedural, reproduce
 from jigsync.studies.cues import Energy, Judged, LiteralSeam, judge, least_energy, side_scores
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import OptionError
 from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
@@ -54,8 +55,8 @@ def test_least_energy_is_the_best_of_all_placements() -> None:
         dense += dense.T
         scores = SideScores(6, dense=dense)
         turns = np.zeros(6, dtype=np.int64)
-        all_energies = [placement_energy(scores, grid, np.array(p), turns) for p in permutations(range(6))]
-        found = placement_energy(scores, grid, least_energy(dense, grid), turns)
+        all_energies = [placement_energy(scores, Arrangement(grid, np.array(p), turns)) for p in permutations(range(6))]
+        found = placement_energy(scores, least_energy(dense, grid))
         assert found == pytest.approx(min(all_energies), abs=1e-5)
 
 

@@ -16,7 +16,7 @@ from jigsync.studies.decoding import BASE, Answer, Sample, Setup
 from jigsync.studies.kept import kept
 from jigsync.studies.result import StudyResult
 from jigsync.studies.rows import says
-from jigsync.studies.synthetic import Layout, measured, random_layout, true_relations, turn_evidence
+from jigsync.studies.synthetic import Solved, measured, random_solved, true_relations, turn_evidence
 from jigsync.values import vocabulary as v
 from jigsync.values.errors import InputError
 from jigsync.values.layout import Grid
@@ -33,13 +33,13 @@ FAMILY = {
 }
 
 
-def noisy(layout: Layout, rng: np.random.Generator, share: float, told: bool) -> Measurements:
+def noisy(solved: Solved, rng: np.random.Generator, share: float, told: bool) -> Measurements:
     """Relations of which `share` is wrong, each direction on its own; turns of fragments mostly told, or not."""
-    relations = true_relations(layout)
+    relations = true_relations(solved)
     wrong = rng.random(relations.shape) < share
     relations[wrong] = rng.integers(0, v.RELATIONS, wrong.sum())
-    unary = {"unary_turns": turn_evidence(layout, rng, 0.9)} if told else {}
-    return measured(layout, relations, **unary)
+    unary = {"unary_turns": turn_evidence(solved, rng, 0.9)} if told else {}
+    return measured(solved, relations, **unary)
 
 
 @pytest.fixture(params=[True, False], ids=["told", "untold"])
@@ -49,9 +49,9 @@ def made_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
     def task(task: decoding.Task) -> Answer:
         rng = np.random.default_rng(task.seed)
-        layout = random_layout(task.options.grid, rng)
+        solved = random_solved(task.options.grid, rng)
         share = 0.5 if task.measurer == "comparator" else 0.25
-        return decoding.decode(noisy(layout, rng, share, told), layout, task.setups)
+        return decoding.decode(noisy(solved, rng, share, told), solved, task.setups)
 
     monkeypatch.setattr(decoding, "run_task", task)
     monkeypatch.setattr(decoding, "available", lambda names=("pairwise",): [n for n in names if n != "learned"])
@@ -62,10 +62,10 @@ def made_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_true_relations_are_decoded_and_every_edge_is_right() -> None:
-    layout = random_layout(Grid(3, 3), np.random.default_rng(4))
-    told = measured(layout, true_relations(layout), unary_turns=turn_evidence(layout, np.random.default_rng(0), 0.97))
+    solved = random_solved(Grid(3, 3), np.random.default_rng(4))
+    told = measured(solved, true_relations(solved), unary_turns=turn_evidence(solved, np.random.default_rng(0), 0.97))
     setups = (Setup("C", BASE), Setup("A", replace(BASE, edges="given")), *loops.SETUPS)
-    answer = decoding.decode(told, layout, setups)
+    answer = decoding.decode(told, solved, setups)
     assert answer.told
     assert not answer.unit_only
     assert answer.agreement == 1
@@ -93,8 +93,8 @@ def test_the_penalty_is_a_guess_and_evidence_is_not() -> None:
     hits = {"penalty": 0, "anchor": 0}
     setups = [Setup("penalty", replace(BASE, gauge="residual")), Setup("anchor", BASE)]
     for _ in range(40):
-        layout = random_layout(Grid(3, 3), rng)
-        answer = decoding.decode(noisy(layout, rng, 0.1, told=True), layout, setups)
+        solved = random_solved(Grid(3, 3), rng)
+        answer = decoding.decode(noisy(solved, rng, 0.1, told=True), solved, setups)
         for name in hits:
             hits[name] += answer.decoded[name].true_gauge == 0
     assert hits["anchor"] == 40
@@ -102,18 +102,18 @@ def test_the_penalty_is_a_guess_and_evidence_is_not() -> None:
 
 
 def test_measurements_of_neighbours_only_choose_their_edges() -> None:
-    layout = random_layout(Grid(3, 4), np.random.default_rng(2))
+    solved = random_solved(Grid(3, 4), np.random.default_rng(2))
     sides = np.full((48, 48), np.log(1e-4), dtype=np.float32)
-    relation = true_relations(layout)
-    for i, j in layout.adjacency().tolist():
+    relation = true_relations(solved)
+    for i, j in solved.adjacency().tolist():
         for a, b in ((i, j), (j, i)):
             s, t = np.argwhere(relation[a, b] == v.UNIT_OF_SIDES)[0]
             sides[4 * a + s, 4 * b + t] = np.log(0.8)
-    near = Measurements.from_sides_log_p(layout.ids, sides)
+    near = Measurements.from_sides_log_p(solved.ids, sides)
     setups = (Setup("C", BASE), Setup("all", BASE, every_pair=True))
-    answer = decoding.decode(near, layout, setups)
+    answer = decoding.decode(near, solved, setups)
     assert answer.unit_only
-    assert answer.decoded["C"].edges == 2 * len(layout.adjacency())
+    assert answer.decoded["C"].edges == 2 * len(solved.adjacency())
     assert answer.decoded["C"].of("AA+rot", "true") == 1
     assert decoding.for_units(BASE).confidence_threshold == decoding.UNIT_THRESHOLD
 
@@ -179,16 +179,16 @@ def sample_puzzle() -> Puzzle:
 
 @pytest.mark.parametrize("form", ["relations", "sides"])
 def test_measurements_come_back_as_they_were(tmp_path: Path, form: str) -> None:
-    layout = random_layout(Grid(2, 3), np.random.default_rng(8))
+    solved = random_solved(Grid(2, 3), np.random.default_rng(8))
     unary = {
-        "unary_turns": turn_evidence(layout, np.random.default_rng(0), 0.9),
+        "unary_turns": turn_evidence(solved, np.random.default_rng(0), 0.9),
         "unary_cells": UnaryCells(np.full((6, 2), 0.25), np.arange(6.0)),
     }
     if form == "relations":
-        made = replace(measured(layout, true_relations(layout), **unary), note="a note")
+        made = replace(measured(solved, true_relations(solved), **unary), note="a note")
     else:
         sides = np.full((24, 24), -4.0, dtype=np.float32)
-        made = Measurements.from_sides_log_p(layout.ids, sides, border=np.full(24, -1.0, np.float32))
+        made = Measurements.from_sides_log_p(solved.ids, sides, border=np.full(24, -1.0, np.float32))
     asked = []
 
     def make() -> Measurements:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jigsync.studies.synthetic import measured, random_layout, true_relations
+from jigsync.studies.synthetic import measured, random_solved, true_relations
 from jigsync.sync import rotation as rot
 from jigsync.sync import translation as tr
 from jigsync.sync.assignment import assign
@@ -132,11 +132,11 @@ def test_cycle_filter_halves_what_does_not_close() -> None:
 
 def grid_displacements(grid: Grid, seed: int) -> tuple[Graph, np.ndarray, np.ndarray]:
     """A graph of all pairs within Chebyshev distance 4, their true displacements, and the true positions."""
-    layout = random_layout(grid, np.random.default_rng(seed))
-    i, j = np.triu_indices(layout.n, 1)
-    near = layout.distance(i, j) <= 4
-    xy = layout.cells[:, ::-1].astype(float)
-    graph = Graph(layout.n, i[near], j[near], np.ones(int(near.sum())))
+    solved = random_solved(grid, np.random.default_rng(seed))
+    i, j = np.triu_indices(solved.n, 1)
+    near = solved.distance(i, j) <= 4
+    xy = solved.cells[:, ::-1].astype(float)
+    graph = Graph(solved.n, i[near], j[near], np.ones(int(near.sum())))
     return graph, xy[graph.j] - xy[graph.i], xy - xy.mean(axis=0)
 
 
@@ -251,15 +251,15 @@ def test_holes_leave_the_layout_where_it_fits() -> None:
 
 
 def test_loops_close_on_the_truth_and_not_on_a_lie() -> None:
-    layout = random_layout(Grid(3, 9), np.random.default_rng(2))
-    i, j = np.triu_indices(layout.n, 1)
-    relation = layout.relation(i, j)
-    graph = Graph(layout.n, i, j, np.ones(len(i)))
-    nominal = v.nominal_xy(layout.grid)
+    solved = random_solved(Grid(3, 9), np.random.default_rng(2))
+    i, j = np.triu_indices(solved.n, 1)
+    relation = solved.relation(i, j)
+    graph = Graph(solved.n, i, j, np.ones(len(i)))
+    nominal = v.nominal_xy(solved.grid)
     closing, total = loop_support(graph, v.relative(relation), v.bucket(relation), nominal)
-    assert np.all(total == layout.n - 2)
-    assert closing.mean() > 0.95 * (layout.n - 2)
-    near = np.flatnonzero(layout.distance(i, j) == 1)[0]
+    assert np.all(total == solved.n - 2)
+    assert closing.mean() > 0.95 * (solved.n - 2)
+    near = np.flatnonzero(solved.distance(i, j) == 1)[0]
     lie = v.TURN_J[1][relation[near]]
     relation = relation.copy()
     relation[near] = lie
@@ -287,10 +287,10 @@ def test_the_three_decodings_of_one_pair() -> None:
 
 
 def test_both_directions_are_edges_unless_symmetrized() -> None:
-    layout = random_layout(Grid(2, 3), np.random.default_rng(0))
-    made = measured(layout, true_relations(layout))
-    both = decode_turns(made, made.known_pairs(), layout.grid, DecodeOptions(rho="joint"))
-    once = decode_turns(made, made.known_pairs(), layout.grid, DecodeOptions(rho="joint", symmetrized=True))
+    solved = random_solved(Grid(2, 3), np.random.default_rng(0))
+    made = measured(solved, true_relations(solved))
+    both = decode_turns(made, made.known_pairs(), solved.grid, DecodeOptions(rho="joint"))
+    once = decode_turns(made, made.known_pairs(), solved.grid, DecodeOptions(rho="joint", symmetrized=True))
     assert len(both) == 2 * len(once) == 30
     assert np.array_equal(both.bucket[:15], both.bucket[15:])
     assert np.array_equal(both.relative[15:], once.relative)

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from jigsync import data
 from jigsync.solution import Solution
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement, Poses
 from jigsync.values.errors import FormatError, InputError, OptionError
 from jigsync.values.gauge import Gauge
-from jigsync.values.layout import Grid
+from jigsync.values.layout import FREE, Grid
 from jigsync.values.placement import Placed
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Fragments, Puzzle
@@ -318,3 +319,32 @@ def test_bundled_pictures_have_their_origin_stated() -> None:
 def test_puzzles_of_mixed_sizes_have_no_container() -> None:
     puzzle = Puzzle(Fragments(("f07", "f03"), (pixels(2, 3), pixels(5, 1))))
     assert (puzzle.cell, puzzle.container, len(puzzle)) == (None, None, 2)
+
+
+# ---------------------------------------------------------------------------------------------- arrangements
+
+
+def test_an_arrangement_says_who_stands_where() -> None:
+    found = Arrangement(Grid(2, 3), np.array([4, -1, 0], np.int32), np.array([3, 0, 1], np.int32))
+    assert (found.n, found.slots.dtype, found.turns.dtype) == (3, np.int64, np.int64)
+    assert found.cells.tolist() == [[1, 1], [-1, -1], [0, 0]]
+    assert found.fragments.tolist() == [[2, -1, -1], [-1, 0, -1]]
+    every = found.among(5, np.array([1, 2, 4]))
+    assert (every.slots.tolist(), every.turns.tolist()) == ([-1, 4, -1, -1, 0], [0, 3, 0, 0, 1])
+    assert every.select(np.array([4, 1])).slots.tolist() == [0, 4]
+    with pytest.raises(OptionError, match=r"'slots and turns' of an arrangement must be two arrays of one length"):
+        Arrangement(Grid(2, 3), np.zeros(3), np.zeros(2))
+    with pytest.raises(OptionError, match="no grid"):
+        _ = Arrangement(FREE, np.full(2, -1), np.zeros(2)).cells
+
+
+def test_an_arrangement_of_a_placement_is_in_the_order_of_its_ids() -> None:
+    found = Arrangement.from_placement(sample.PLACEMENT, ("f07", "f99", "f02"), sample.GRID)
+    assert found.slots[0] == sample.GRID.slot(1, 2)
+    assert (found.turns[0], found.slots[1]) == (3, -1)
+    assert found.slots[2] == sample.GRID.slot(*sample.PLACEMENT["f02"].cell)
+
+
+def test_nowhere_is_no_component() -> None:
+    assert Poses.nowhere(2).component.tolist() == [-1, -1]
+    assert Poses.nowhere(2).xy.shape == (2, 2)

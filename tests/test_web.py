@@ -241,19 +241,22 @@ def test_candidates_and_the_four_gauges(server: Server, held: dict[str, Any], so
     assert once["solution"]["gauge"]["probabilities"] == [*p[1:], p[0]]
 
 
-def test_cells_say_where_a_fragment_is(server: Server, held: dict[str, Any], solution: dict[str, Any]) -> None:
-    """A person moves fragments from cell to cell: what the poses said before does not count."""
-    moved = json.loads(json.dumps(solution))
+def test_a_fragment_stays_where_its_pose_is(server: Server, held: dict[str, Any], solution: dict[str, Any]) -> None:
+    """A person moves a fragment to another cell, or a little off it; what is contradicted is refused."""
+    path, moved = f"/api/puzzles/{held['id']}/turned", json.loads(json.dumps(solution))
     one, other = (next(f for f in moved["fragments"].values() if (f["row"], f["col"]) == c) for c in ((0, 0), (1, 1)))
-    one["col"], other["col"] = other["col"], one["col"]
-    one["row"], other["row"] = other["row"], one["row"]
-    one["turns"] = (one["turns"] + 1) % 4
-    answer = server.post(f"/api/puzzles/{held['id']}/turned", {"solution": moved, "turns": 0}).json()["solution"]
-    found = next(f for f in answer["fragments"].values() if (f["row"], f["col"]) == (1, 1))
-    assert (found["x"], found["y"], found["angle"] % 360) == (1.5 * 48, 1.5 * 48, 90 * one["turns"])
-    one["turns"] = None
-    refused = server.post(f"/api/puzzles/{held['id']}/turned", {"solution": moved, "turns": 0})
-    assert (refused.status_code, "turns' of 'solution' must be" in refused.json()["detail"]) == (422, True)
+    keys = ("row", "col", "x", "y")
+    for key in keys:
+        one[key], other[key] = other[key], one[key]
+    stale, one["turns"] = one["angle"], (one["turns"] + 1) % 4
+    answer = server.post(path, {"solution": moved, "turns": 0})
+    assert (answer.status_code, "whose angle is 90 degrees times its turns" in answer.json()["detail"]) == (422, True)
+    one["angle"] = stale + 90
+    for off in (0.0, 0.1):
+        one["x"], one["y"] = (1.5 - off) * 48, (1.5 + off) * 48
+        answer = server.post(path, {"solution": moved, "turns": 0}).json()["solution"]
+        found = next(f for f in answer["fragments"].values() if (f["row"], f["col"]) == (1, 1))
+        assert (found["x"], found["y"], found["turns"]) == (one["x"], one["y"], one["turns"])
 
 
 def test_a_solution_of_format_1_is_taken(server: Server, held: dict[str, Any], solution: dict[str, Any]) -> None:

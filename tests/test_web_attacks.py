@@ -45,7 +45,7 @@ from jigsync.values.errors import FormatError, InputError, OptionError
 from jigsync.values.puzzle import Fragments, Puzzle
 from jigsync.web.archive import entries_of
 from jigsync.web.limits import MOST_FRAGMENTS, Limits, Refusal
-from jigsync.web.models import ProjectModel, SolutionModel, SolveOptions
+from jigsync.web.models import ProjectModel, SolveOptions, Step
 from jigsync.web.uploads import receive
 
 PUZZLE, _ = puzzle_and_truth()
@@ -94,8 +94,7 @@ def uploaded(server: Server) -> str:
         (SolveOptions, {"pins": {"a": {str(k): 0 for k in range(100_000)}}}),
         (ProjectModel, {"steps": [{"pinned": [0] * 100_000}] * 100}),
         (ProjectModel, {"steps": [0] * 100_000}),
-        (SolutionModel, {"fragments": {str(k): 0 for k in range(100_000)}}),
-        (SolutionModel, {str(k): 0 for k in range(100_000)}),
+        (Step, {"solution": {"fragments": {str(k): 0 for k in range(100_000)}}}),
     ],
 )
 def test_what_is_wrong_is_said_once(model: Any, value: Any) -> None:

@@ -5,31 +5,34 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
+from jigsync import belief
+from jigsync.advice import advised
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions
 from jigsync.cutting.options import severity as named_severity
 from jigsync.cutting.tear import tear_picture
 from jigsync.cutting.tear_options import Style, TearOptions
-from jigsync.gauge import fix_gauge
 from jigsync.io.files import read_bytes
 from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import load_puzzle
 from jigsync.measure import registry as measurers
 from jigsync.measure.choice import readings
 from jigsync.measure.parts import using_threads
+from jigsync.pictures import stand_up
 from jigsync.scan.extract import Extracted, extract_fragments
 from jigsync.solution import Solution
 from jigsync.solvers import base as solvers
 from jigsync.solvers.base import Assignment, Progress, Solver, SolveRequest
 from jigsync.solvers.candidates import Candidate, candidates_for
 from jigsync.solvers.lattice import gridded, in_frames
+from jigsync.solvers.split import confidences
 from jigsync.values import z4
 from jigsync.values.errors import FormatError, OptionError, bad_value
 from jigsync.values.hypothesised import Hypothesised
@@ -144,7 +147,7 @@ def solve(
     solver: str | Solver = "jigsync",
     *,
     measurer: str | Measurer | None = None,
-    measurements: Measurements | None = None,
+    measurements: Measurements | Iterable[Measurements] | None = None,
     grid: GridLike | None = None,
     layout: LayoutName = "auto",
     pins: Mapping[str, Pose | tuple[int, int, int]] | None = None,
@@ -155,13 +158,14 @@ def solve(
     threads: int = 2,
     progress: Callable[[Progress], bool] | None = None,
 ) -> Solution:
-    """Puts a puzzle back together.
+    """Puts a puzzle back together, and says how far the answer can be believed.
 
     Args:
         puzzle: what `load` or `cut` gave.
         solver: a name that `jigsync solvers` lists, or any object with the methods of `solvers.base.Solver`.
         measurer: a name, or any object with a `measure(puzzle) -> Measurements`; None takes what fits the fragments.
-        measurements: what was measured already; nothing is measured then.
+        measurements: what was measured already, or several ways of reading the puzzle, which are tried in turn while
+            the answer is doubtful; nothing is measured then.
         grid: rows and cols, at most four cells for every fragment; None tries all that the number of fragments allows.
         layout: "grid" puts fragments into cells, "free" gives every fragment a pose and nothing else; "auto" goes by
             what was measured: free poses from outlines, cells from sides, or where a grid is asked or cells are pinned.
@@ -177,6 +181,52 @@ def solve(
         A Solution; falsy, with a reason, when nothing could be placed. `solution.gauge` says how likely each of the
         four global turns is, by what the assembled picture shows and what the measurer knows of single fragments.
     """
+    given: dict[str, Any] = {
+        "measurer": measurer, "measurements": measurements, "grid": grid, "layout": layout, "pins": pins,
+        "exclude": exclude, "upright": upright, "time_limit": time_limit, "seed": seed, "threads": threads,
+        "progress": progress,
+    }  # fmt: skip
+    draft = drafted(puzzle, solver, **given)
+    solution = draft.solution
+    if draft.reading is not None and draft.request is not None:
+        solution = belief.shipped().believed(solution, draft.reading, frozenset(draft.request.pins))
+        solution = advised(solution, puzzle, draft.request.grid, draft.request.excluded)
+    reason = " ".join(part for part in (solution.reason, *draft.remarks) if part)
+    return replace(solution, reason=reason)
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """An answer before anybody asked how far it can be believed.
+
+    Attributes:
+        reading: how the puzzle was read; None where the solver's confidences were never calibrated, or it failed.
+        remarks: sentences for whoever asked.
+    """
+
+    solution: Solution
+    request: SolveRequest | None = None
+    reading: belief.Reading | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def drafted(
+    puzzle: Puzzle,
+    solver: str | Solver = "jigsync",
+    *,
+    measurer: str | Measurer | None = None,
+    measurements: Measurements | None = None,
+    grid: GridLike | None = None,
+    layout: LayoutName = "auto",
+    pins: Mapping[str, Pose | tuple[int, int, int]] | None = None,
+    exclude: Iterable[str] = (),
+    upright: bool = False,
+    time_limit: float | None = None,
+    seed: int = 0,
+    threads: int = 2,
+    progress: Callable[[Progress], bool] | None = None,
+) -> Draft:
+    """What `solve` is made of: the solver's own answer, stood upright. Options as there."""
     start = time.perf_counter()
     tool, called = (solvers.get(solver), solver) if isinstance(solver, str) else (solver, solver.name)
     asked = _asked(grid, layout)
@@ -188,8 +238,6 @@ def solve(
     measured = _readings(puzzle, measurer, measurements)
     if time_limit is not None and not time_limit > 0:
         raise bad_value("time_limit", "a solve", "a number of seconds above 0", time_limit)
-    if progress is not None and not progress(Progress("measuring", 0.0)):
-        return Solution.failure(puzzle, called, "It was cancelled before anything was measured.")
 
     def request_of(known: Measurements, wanted: Layout | None) -> SolveRequest:
         return SolveRequest(
@@ -204,6 +252,9 @@ def solve(
             threads=threads,
             progress=progress,
         )
+
+    if progress is not None and not progress(Progress("measuring", 0.0)):
+        return Draft(Solution.failure(puzzle, called, "It was cancelled before anything was measured."))
 
     best: tuple[SolveRequest, Assignment] | None = None
     while best is None or (_doubtful(best[1]) and not fixed):
@@ -227,22 +278,33 @@ def solve(
             answer = gridded(answer)
         if best is None or _sureness(answer) > _sureness(best[1]):
             best = request, answer
-        if answer.note or solver != solvers.DEFAULT:
+        if answer.stopped or solver != solvers.DEFAULT:
             break
     assert best is not None
     request, answer = best
     if not answer:
-        return Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start)
+        return Draft(Solution.failure(puzzle, called, answer.reason, time.perf_counter() - start), request)
     with using_threads(threads):
-        return _solution(puzzle, request, answer, called, start)
+        made, remark = stand_up(puzzle, request, answer)
+    seconds = time.perf_counter() - start
+    made = replace(made, solver=called, seconds=seconds, energy=answer.energy)
+    remarks = tuple(part for part in (request.measurements.note, remark) if part)
+    if solver != solvers.DEFAULT and used.name not in (solvers.DEFAULT, solvers.DEFAULT_FREE):
+        return Draft(made, request, None, remarks)
+    reading: belief.Reading = "free" if isinstance(request.layout, Free) else "cells"
+    if request.measurements.frames is not None:
+        reading = "framed"
+    return Draft(made, request, reading, remarks)
 
 
 def _readings(
-    puzzle: Puzzle, measurer: str | Measurer | None, measurements: Measurements | None
+    puzzle: Puzzle, measurer: str | Measurer | None, measurements: Measurements | Iterable[Measurements] | None
 ) -> Iterator[Measurements]:
     """What is measured: one way where somebody says which, else one after the other, as they are asked for."""
-    if measurements is not None:
+    if isinstance(measurements, Measurements):
         yield measurements
+    elif measurements is not None:
+        yield from measurements
     elif measurer is not None:
         meter = measurers.get(measurer) if isinstance(measurer, str) else measurer
         yield meter.measure(puzzle)
@@ -257,9 +319,8 @@ def _doubtful(answer: Assignment) -> bool:
 
 def _sureness(answer: Assignment) -> float:
     """Mean confidence of all fragments; an answer that failed is not sure at all."""
-    if not answer or answer.confidences is None:
-        return 0.0
-    return float(answer.confidences.mean())
+    sure = confidences(answer) if answer else None
+    return 0.0 if sure is None else float(sure.mean())
 
 
 def candidates(
@@ -269,7 +330,7 @@ def candidates(
     col: int,
     *,
     measurer: str | Measurer | None = None,
-    measurements: Measurements | None = None,
+    measurements: Measurements | Iterable[Measurements] | None = None,
     limit: int = 6,
 ) -> list[Candidate]:
     """The fragments that fit a cell of a solution best, given its neighbours, best first.
@@ -311,16 +372,3 @@ def _pin(name: str, pin: Pose | tuple[int, int, int]) -> Pose:
     if not 0 <= turns < z4.ORDER:
         raise bad_value("turns", f"the pin of fragment '{name}'", "0, 1, 2 or 3", turns)
     return Pose.of_cell(row, col, turns)
-
-
-def _solution(puzzle: Puzzle, request: SolveRequest, answer: Assignment, solver: str, start: float) -> Solution:
-    """Fixes the gauge by evidence and names every fragment's place; `start` is when the solve began."""
-    placement, pitch = answer.placed(puzzle)
-    draft = Solution(answer.status, answer.reason, answer.layout, placement, pitch=pitch, puzzle=puzzle)
-    asked = request.grid
-    turns = range(z4.ORDER)
-    possible = [asked is None or (draft.grid is not None and draft.grid.turned(g) == asked) for g in turns]
-    draft, remark = fix_gauge(puzzle, draft, request.measurements.unary_turns, possible, request.gauge_fixed)
-    reason = " ".join(part for part in (answer.reason, request.measurements.note, remark) if part)
-    seconds = time.perf_counter() - start
-    return replace(draft, reason=reason, solver=solver, seconds=seconds, energy=answer.energy)

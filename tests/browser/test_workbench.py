@@ -7,12 +7,13 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hands import Open, Picture, drop, keep, solve, wait_for
 from PIL import Image
 from scans import apart, cut, lay
 from web import folder, puzzle_and_truth, zipped
@@ -21,45 +22,15 @@ from jigsync import data
 from jigsync.io.images import png_bytes, read_rgb, read_rgba
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.schema import Node
-from jigsync.io.solution_file import parse_solution, solution_json
+from jigsync.io.solution_file import parse_solution
 from jigsync.solution import Solution
 from jigsync.values.gauge import Gauge
 from jigsync.web.jobs import Job
-from jigsync.web.models import ProjectModel, SolutionModel, Step
+from jigsync.web.models import ProjectModel, Step
 from jigsync.web.project import project_bytes
 
 PUZZLE, TRUTH = puzzle_and_truth()
 UNKNOWN = Gauge()
-Open = Callable[..., Any]
-Picture = Callable[..., None]
-
-DROP = """
-([name, bytes]) => {
-  const transfer = new DataTransfer();
-  transfer.items.add(new File([new Uint8Array(bytes)], name));
-  const options = {dataTransfer: transfer, bubbles: true, cancelable: true};
-  for (const type of ['dragenter', 'dragover', 'drop'])
-    document.getElementById('drop').dispatchEvent(new DragEvent(type, options));
-}
-"""
-
-
-def drop(page: Any, name: str, content: bytes) -> None:
-    page.evaluate(DROP, [name, list(content)])
-
-
-def wait_for(page: Any, expression: str, argument: Any = None) -> None:
-    """Waits until an expression holds; playwright's own way needs eval, which the page's policy forbids."""
-    end = time.monotonic() + 20
-    while not page.evaluate(expression, argument):
-        assert time.monotonic() < end, expression
-        page.wait_for_timeout(30)
-
-
-def solve(page: Any) -> None:
-    page.click("#solve")
-    page.wait_for_selector("#verdict:not([hidden])")
-    page.wait_for_selector("#solve:not([hidden])")
 
 
 def dropped_and_solved(page: Any) -> None:
@@ -70,7 +41,7 @@ def dropped_and_solved(page: Any) -> None:
 
 def opened_solved(page: Any, gauge: Gauge = UNKNOWN) -> None:
     """A project whose puzzle is solved already."""
-    solution = SolutionModel.model_validate(solution_json(Solution("ok", "", TRUTH.grid, TRUTH.placement, gauge)))
+    solution = Solution("ok", "", TRUTH.grid, TRUTH.placement, gauge)
     project = ProjectModel(name="chelsea", steps=[Step(solution=solution)])
     drop(page, "solved.zip", project_bytes(PUZZLE, project))
     page.wait_for_selector("[role=gridcell]")
@@ -79,12 +50,6 @@ def opened_solved(page: Any, gauge: Gauge = UNKNOWN) -> None:
 def names(page: Any) -> list[str]:
     """What a screen reader says of every cell."""
     return [cell.get_attribute("aria-label") for cell in page.locator("[role=gridcell]").all()]
-
-
-def keep(page: Any, what: str) -> tuple[str, bytes]:
-    with page.expect_download() as waiting:
-        page.click(f"[data-keep={what}]")
-    return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
 
 
 def drag(page: Any, start: Any, end: Any) -> None:
@@ -121,11 +86,13 @@ def test_from_the_drop_to_the_download(open_page: Open, picture: Picture, tmp_pa
     drop(page, "chelsea.zip", zipped(folder(PUZZLE)))
     page.wait_for_selector("#bench:not([hidden])")
     assert page.text_content("#title") == "chelsea · 6 fragments"
-    assert page.locator("[role=listitem]").count() == 6
+    assert page.locator("[role=option]").count() == 6
     picture(page, "02-dropped")
     solve(page)
     verdict = page.text_content("#verdict")
-    assert any(f"6 fragments in a {grid} grid" in verdict for grid in ("2 \u00d7 3", "3 \u00d7 2")), "either way up"
+    assert any(f"6 of 6 fragments placed in a {grid} grid" in verdict for grid in ("2 \u00d7 3", "3 \u00d7 2")), (
+        "either way up"
+    )
     wait_for(page, "[...document.querySelectorAll('#gauge-choices img')].every(i => i.src && i.complete)")
     picture(page, "03-solved")
     shown = shares(page)
@@ -206,7 +173,7 @@ def test_everything_by_keyboard(open_page: Open, picture: Picture) -> None:
     assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith(first)
     page.keyboard.press("x")
     assert page.locator("[role=listitem]").count() == 1
-    assert "not belonging" in page.locator("[role=listitem] button").get_attribute("aria-label")
+    assert "does not belong" in page.locator("[role=listitem] button").get_attribute("aria-label")
     assert names(page)[4] == "row 2, column 2, empty"
     picture(page, "05-not-belonging")
     page.keyboard.press("x")
@@ -287,7 +254,8 @@ def test_a_folder_a_scan_and_an_own_picture(open_page: Open, picture: Picture, t
     drop(page, "scan.png", png_bytes(lay(cut(), apart([3.0, -4.0, 0.0, 5.0, 0.0, -2.0]))))
     page.wait_for_selector("#bench:not([hidden])")
     assert "Found 6 fragments on the scan." in page.text_content("#notes-list")
-    page.locator("[role=listitem] button").nth(0).click()
+    page.focus("[role=application]")
+    page.keyboard.press("n")
     assert "3.0° askew" in page.text_content("#one-text")
     picture(page, "07-scan")
     page.click("#start-over")
@@ -349,7 +317,7 @@ def test_an_example_solved_and_cancelled(open_page: Open, picture: Picture, monk
     assert "energy" in page.text_content("#progress-energy")
     page.click("#cancel")
     page.wait_for_selector("#verdict:not([hidden])")
-    assert page.text_content("#verdict") == "It was stopped; this is the best so far."
+    assert page.text_content("#verdict").startswith("It was stopped; this is the best so far.")
     assert page.locator("[role=gridcell]").count() == 24
     picture(page, "09-dark")
     page.click("#solve")

@@ -52,6 +52,7 @@ COMMANDS: tuple[str, ...] = (
     "bench-squares",
     "reproduce",
     "calibrate",
+    "calibrate-belief",
     "calibrate-confidence",
     "calibrate-anchor",
     "train",

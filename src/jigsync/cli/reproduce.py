@@ -29,6 +29,9 @@ def reproduce(
     measurer: Annotated[
         str | None, typer.Option("--measurer", help="Who measures torn pictures, for studies that tear some.")
     ] = None,
+    fragments: Annotated[
+        Path | None, typer.Option("--fragments", help="Folder of published sets of fragments: SET/PUZZLE/truth.json.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Run a study of the paper and print our values beside the paper's."""
@@ -47,7 +50,7 @@ def reproduce(
     names = list(studies.STUDIES) if name == "all" else [name]
     for one in names:
         studies.get(one)
-    options = {"images": images, "dino": dino, "measurer": measurer}
+    options = {"images": images, "dino": dino, "measurer": measurer, "fragments": fragments}
     given = {option: value for option, value in options.items() if value is not None}
     done, failed = [], []
     for one in names:

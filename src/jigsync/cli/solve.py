@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from jigsync.solution import Solution
     from jigsync.values.gauge import Gauge
     from jigsync.values.measurements import Measurer
+    from jigsync.values.picture import Picture
     from jigsync.values.pose import Pose
 
 
@@ -116,6 +117,9 @@ def solve(
         raise typer.Exit(1)
 
 
+UP = "which side up"
+
+
 def _trained(weights: Path | None, likeness: Path | None, reach: Path | None, measurer: str | None) -> Measurer:
     """The learned measurer with weights of one's own, loaded now: a bad file is refused before anything else."""
     from jigsync.measure.learned import Learned, Models
@@ -163,16 +167,16 @@ def _pins(texts: list[str], free: bool) -> dict[str, tuple[int, int, int] | Pose
     return pins
 
 
-def _groups(count: int) -> str:
-    return "freely" if count <= 1 else f"freely, in {count} groups,"
-
-
-def _turn(gauge: Gauge) -> str:
-    """How sure it is which side is up."""
-    if gauge.clear:
-        return f"upright with probability {gauge.confidence:.0%}"
-    told = f"no clear up, {gauge.confidence:.0%} as it stands" if gauge.determined else "nothing tells which side is up"
-    return f"{told}: turn the picture as you see fit ('jigsync show --gauge four' draws all four ways)"
+def _where(solution: Solution) -> str:
+    """What the fragments were placed in."""
+    if solution.grid is not None:
+        return f"in a {solution.grid} grid"
+    if not solution.parts:
+        return "freely"
+    grids = [str(part.grid) for part in solution.parts if part.grid is not None]
+    if len(grids) == len(solution.parts):
+        return f"in {len(grids)} pictures, of {' and '.join(grids)}"
+    return f"freely, in {len(solution.parts)} groups,"
 
 
 def _summary(solution: Solution, folder: Path) -> str:
@@ -181,15 +185,32 @@ def _summary(solution: Solution, folder: Path) -> str:
         return f"Not solved: {solution.reason}"
     placed = [p for p in solution.placement.values() if p.pose is not None]
     sure = [p.confidence for p in placed if p.confidence is not None]
-    turn = _turn(solution.gauge)
-    where = f"in a {solution.grid} grid" if solution.grid is not None else _groups(len({p.component for p in placed}))
     lines = [
-        f"{len(placed)} of {len(solution.placement)} fragments placed {where}"
+        f"{len(placed)} of {len(solution.placement)} fragments placed {_where(solution)}"
         f" by '{solution.solver}' in {solution.seconds:.1f} s: {solution.status}. {solution.reason}".rstrip(),
-        f"  gauge        {turn}",
+        *(f"  {word:14} {_turn(picture.gauge)}" for word, picture in _pictures(solution)),
     ]
     if sure:
-        lines.append(f"  confidence   {sum(sure) / len(sure):.0%} on average, {min(sure):.0%} at least")
+        lines.append(f"  confidence     {sum(sure) / len(sure):.0%} on average, {min(sure):.0%} at least")
+    lines += [
+        f"  {word.replace(UP, 'whole'):14} {picture.whole:.0%} sure that nothing of it is wrong or lies elsewhere"
+        for word, picture in _pictures(solution)
+        if picture.whole is not None
+    ]
     return "\n".join(
         [*lines, f"The picture:   {folder / 'assembled.png'}", f"The solution:  {folder / 'solution.json'}"]
     )
+
+
+def _pictures(solution: Solution) -> list[tuple[str, Picture]]:
+    """What lines about each picture begin with; those of a lone pair say nothing."""
+    pictures = solution.pictures
+    return [(UP if len(pictures) == 1 else f"{UP} {k}", picture) for k, picture in enumerate(pictures, start=1)]
+
+
+def _turn(gauge: Gauge) -> str:
+    """How sure it is which side is up."""
+    if gauge.clear:
+        return f"{gauge.confidence:.0%} sure"
+    told = f"no clear up, {gauge.confidence:.0%} as it stands" if gauge.determined else "nothing tells"
+    return f"{told}: turn the picture as you see fit ('jigsync show --gauge four' draws all four ways)"

@@ -70,6 +70,10 @@ def matcher(
     start: Start = None,
     kinds: Kinds = None,
     placing: Placing = 0.0,
+    lost: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of the puzzles whose cells are told from outlines: for 'framed'."),
+    ] = 0.0,
     steps: Steps = 10_000,
     samples: Samples = 6,
     reuse: Reuse = 2.0,
@@ -89,7 +93,9 @@ def matcher(
     from jigsync.learn.mixture import MIXTURE, parse_mixture, pictures_of
 
     mixture = parse_mixture(kinds) if kinds else MIXTURE
-    task = MatcherTask(pictures_of(images), pictures_of(val or images), seed, mixture=mixture, placing=placing)
+    task = MatcherTask(
+        pictures_of(images), pictures_of(val or images), seed, mixture=mixture, placing=placing, lost=lost
+    )
     _run(ctx, task, out, start, as_json)
 
 
@@ -324,7 +330,7 @@ def frames(
     out: Out,
     val: Val = None,
     start: Start = None,
-    steps: Steps = 12_000,
+    steps: Steps = 4_500,
     samples: Samples = 4,
     reuse: Reuse = 6.0,
     rate: Rate = 1.5e-3,

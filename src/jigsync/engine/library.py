@@ -70,7 +70,7 @@ class Plan(ctypes.Structure):
         ("lns", c_float),
         ("seconds", c_double),
         ("cancel", c_void_p),
-        ("progress_energy", c_void_p),
+        ("progress_score", c_void_p),
         ("progress_moves", c_void_p),
     ]
 
@@ -79,7 +79,7 @@ class Report(ctypes.Structure):
     """`Report` of api.c: how a restart ended."""
 
     _fields_ = [
-        ("energy", c_double),
+        ("score", c_double),
         ("moves", c_int64),
         ("accepted", c_int64),
         ("settled", c_float),
@@ -128,8 +128,8 @@ def library() -> Any:
     lib.jig_problem_new.restype = c_void_p
     lib.jig_problem_free.argtypes = [c_void_p]
     lib.jig_problem_free.restype = None
-    lib.jig_energy.argtypes = [c_void_p, c_void_p]
-    lib.jig_energy.restype = c_double
+    lib.jig_score.argtypes = [c_void_p, c_void_p]
+    lib.jig_score.restype = c_double
     lib.jig_run.argtypes = [c_void_p, c_uint64, POINTER(Plan), c_void_p, POINTER(Report)]
     lib.jig_run.restype = c_int32
     lib.jig_ladder_new.argtypes = [c_void_p, c_uint64, POINTER(Plan), c_void_p]

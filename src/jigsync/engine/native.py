@@ -13,21 +13,16 @@ from numpy.typing import NDArray
 
 from jigsync.engine.library import library
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 
 _GO_ON = ctypes.CFUNCTYPE(c_int, c_int64, c_double)
 
-Ints = NDArray[np.int64]
-
 
 class Branched(NamedTuple):
-    """The end of a branch and bound; `fragments` is None when nothing was above the floor.
+    """The end of a branch and bound; `best` is None when nothing was above the floor."""
 
-    Shapes: fragments, turns (slots,); fragment -1 is a hole.
-    """
-
-    fragments: Ints | None
-    turns: Ints
+    best: Arrangement | None
     nodes: int
     finished: bool
 
@@ -79,8 +74,15 @@ def branch_and_bound(
         raise raised[0]
     if code < 0:
         raise MemoryError("the branch and bound got no memory")
-    found = fragments.astype(np.int64) if code & 1 else None
-    return Branched(found, turns.astype(np.int64), nodes.value, not code & 2)
+    return Branched(_arranged(n, grid, fragments, turns) if code & 1 else None, nodes.value, not code & 2)
+
+
+def _arranged(n: int, grid: Grid, fragments: NDArray[np.int32], turns: NDArray[np.int32]) -> Arrangement:
+    """Of what stands in every slot. Shapes: fragments, turns (slots,); fragment -1 is a hole."""
+    slots, turned = np.full(n, -1, np.int64), np.zeros(n, np.int64)
+    filled = np.flatnonzero(fragments >= 0)
+    slots[fragments[filled]], turned[fragments[filled]] = filled, turns[filled]
+    return Arrangement(grid, slots, turned)
 
 
 class Breeding(NamedTuple):

@@ -12,26 +12,32 @@ from numpy.typing import NDArray
 
 from jigsync.engine.library import FUZZ_KINDS, TOP, Input, Plan, Report, library
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import JigsyncError, OptionError, bad_value
 from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
-Poses = NDArray[np.int32]
+Codes = NDArray[np.int32]
 """(N,) 4 * slot + turns of every fragment, -1 for unplaced: how placements cross into C."""
 
 LARGEST = 2**26
 """Most fragments, and most slots with the cells around them: the compiled search counts with ints, and has up to
 sixteen of some things for each of these."""
 LARGEST_SCORE = 1e6
-"""Largest size of a score or term. Energies are sums of millions of them in float32, which overflow near 3e38, and what
+"""Largest size of a score or term. Scores are sums of millions of them in float32, which overflow near 3e38, and what
 overflows compares as neither better nor worse: a search would not end."""
 
 _STEPS = np.array([z4.bearing_offset(b) for b in range(z4.ORDER)], dtype=np.int32)
 
 
-def poses_of(slots: NDArray[np.integer[Any]], turns: NDArray[np.integer[Any]]) -> Poses:
-    """(N,) slots (-1 unplaced) and (N,) turns as poses."""
+def codes_of(slots: NDArray[np.integer[Any]], turns: NDArray[np.integer[Any]]) -> Codes:
+    """(N,) slots (-1 unplaced) and (N,) turns as codes."""
     return np.where(np.asarray(slots) < 0, -1, 4 * np.asarray(slots) + np.asarray(turns)).astype(np.int32)
+
+
+def arranged(codes: Codes, grid: Grid) -> Arrangement:
+    """What codes stand for; turns 0 for unplaced fragments."""
+    return Arrangement(grid, np.where(codes < 0, -1, codes >> 2), np.where(codes < 0, 0, codes & 3))
 
 
 class CompiledProblem:
@@ -114,27 +120,27 @@ class CompiledProblem:
             raise JigsyncError(f"Not enough memory to decode {self.n} fragments.")
         weakref.finalize(self, self._lib.jig_problem_free, self.handle)
 
-    def energy(self, poses: Poses) -> float:
-        """The energy of a placement, from scratch; pins override it."""
-        poses = np.array(poses, dtype=np.int32)
-        return float(self._lib.jig_energy(self.handle, poses.ctypes.data))
+    def score(self, codes: Codes) -> float:
+        """The score of a placement, from scratch; pins override it."""
+        codes = np.array(codes, dtype=np.int32)
+        return float(self._lib.jig_score(self.handle, codes.ctypes.data))
 
-    def run(self, seed: int, plan: Plan, start: Poses | None = None) -> tuple[Poses, Report]:
+    def run(self, seed: int, plan: Plan, start: Codes | None = None) -> tuple[Codes, Report]:
         """One restart: the best placement it saw and how it ended. Releases the GIL."""
-        poses = np.full(self.n, -1, dtype=np.int32) if start is None else np.array(start, dtype=np.int32)
+        codes = np.full(self.n, -1, dtype=np.int32) if start is None else np.array(start, dtype=np.int32)
         report = Report()
         if not self._lib.jig_run(
-            self.handle, seed % 2**64, ctypes.byref(plan), poses.ctypes.data, ctypes.byref(report)
+            self.handle, seed % 2**64, ctypes.byref(plan), codes.ctypes.data, ctypes.byref(report)
         ):
             raise JigsyncError(f"Not enough memory to decode {self.n} fragments.")
-        return poses, report
+        return codes, report
 
-    def ladder(self, seed: int, plan: Plan, start: Poses) -> Ladder:
+    def ladder(self, seed: int, plan: Plan, start: Codes) -> Ladder:
         """A ladder of replicas that exchange temperatures, the coldest beginning with `start`."""
         return Ladder(self, seed, plan, start)
 
     def marginals(
-        self, seed: int, start: Poses, best: Poses, samples: int, moves: int, seconds: float, cancel: int | None
+        self, seed: int, start: Codes, best: Codes, samples: int, moves: int, seconds: float, cancel: int | None
     ) -> NDArray[np.float64]:
         """(N,) share of draws at temperature 1 around `start` in which a fragment stands as in `best`, after one
         global motion that lays the draw over it. Releases the GIL."""
@@ -166,24 +172,24 @@ class CompiledProblem:
         return side, link
 
     def fuzz(
-        self, seed: int, kind: str, count: int, temperature: float, start: Poses
-    ) -> tuple[Poses, int, tuple[float, float, float]]:
-        """For tests: proposals of one kind; where they end, how many were accepted, and the energies that must
+        self, seed: int, kind: str, count: int, temperature: float, start: Codes
+    ) -> tuple[Codes, int, tuple[float, float, float]]:
+        """For tests: proposals of one kind; where they end, how many were accepted, and the scores that must
         agree: incremental and from scratch, then the best one seen."""
-        poses, energies = np.array(start, dtype=np.int32), np.zeros(3)
+        codes, scores = np.array(start, dtype=np.int32), np.zeros(3)
         accepted = self._lib.jig_fuzz(
-            self.handle, seed, FUZZ_KINDS.index(kind), count, temperature, poses.ctypes.data, energies.ctypes.data
+            self.handle, seed, FUZZ_KINDS.index(kind), count, temperature, codes.ctypes.data, scores.ctypes.data
         )
-        return poses, int(accepted), (float(energies[0]), float(energies[1]), float(energies[2]))
+        return codes, int(accepted), (float(scores[0]), float(scores[1]), float(scores[2]))
 
 
 class Ladder:
     """Replicas of one problem that exchange temperatures (ladder.c)."""
 
-    def __init__(self, problem: CompiledProblem, seed: int, plan: Plan, start: Poses) -> None:
+    def __init__(self, problem: CompiledProblem, seed: int, plan: Plan, start: Codes) -> None:
         self._problem, self._lib = problem, library()  # the problem must outlive the ladder
-        poses = np.array(start, dtype=np.int32)
-        self.handle = self._lib.jig_ladder_new(problem.handle, seed % 2**64, ctypes.byref(plan), poses.ctypes.data)
+        codes = np.array(start, dtype=np.int32)
+        self.handle = self._lib.jig_ladder_new(problem.handle, seed % 2**64, ctypes.byref(plan), codes.ctypes.data)
         if not self.handle:
             raise JigsyncError(f"Not enough memory to decode {problem.n} fragments.")
         weakref.finalize(self, self._lib.jig_ladder_free, self.handle)
@@ -193,11 +199,11 @@ class Ladder:
         they wait for each other. Releases the GIL."""
         self._lib.jig_ladder_climb(self.handle, worker, workers)
 
-    def best(self) -> tuple[Poses, Report]:
+    def best(self) -> tuple[Codes, Report]:
         """The best placement that any replica saw, and how it ended."""
-        poses, report = np.empty(self._problem.n, dtype=np.int32), Report()
-        self._lib.jig_ladder_best(self.handle, poses.ctypes.data, ctypes.byref(report))
-        return poses, report
+        codes, report = np.empty(self._problem.n, dtype=np.int32), Report()
+        self._lib.jig_ladder_best(self.handle, codes.ctypes.data, ctypes.byref(report))
+        return codes, report
 
 
 def _floats(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -208,7 +214,7 @@ def _floats(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[n
 
 
 def check_numbers(name: str, owner: str, array: NDArray[Any]) -> None:
-    """Refuses numbers whose sums no energy can hold: NaN, infinities, and what is larger than LARGEST_SCORE."""
+    """Refuses numbers whose sums no score can hold: NaN, infinities, and what is larger than LARGEST_SCORE."""
     most, least = float(array.max(initial=0)), float(array.min(initial=0))
     if not (most <= LARGEST_SCORE and least >= -LARGEST_SCORE):  # NaN is neither
         worst = most if not most <= LARGEST_SCORE else least

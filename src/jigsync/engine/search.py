@@ -1,11 +1,11 @@
-"""Joint MAP refinement: the placement of highest energy under side scores and unary terms.
+"""Joint MAP refinement: the placement of highest score under side scores and unary terms.
 
-    energy = sum over touching slot pairs of score[side_at(i, k_i, b), side_at(j, k_j, b + 2)]
+    score = sum over touching slot pairs of sides[side_at(i, k_i, b), side_at(j, k_j, b + 2)]
              + sum over placed fragments of unary_turns[i, k_i] + unary_cells[i, slot_i]
                                            + unary_poses[i, slot_i, k_i]
 
 maximised over slots and turns of all fragments. Independent restarts (growth, annealing, large-neighbourhood
-search; docs/design/engine.md) run in threads; the best energy wins, ties go to the earlier restart, so the answer
+search; docs/design/engine.md) run in threads; the best score wins, ties go to the earlier restart, so the answer
 depends on the seed and not on the number of threads. With a time limit it depends on the machine's speed too.
 """
 
@@ -24,21 +24,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.engine.library import Plan, Report
-from jigsync.engine.problem import CompiledProblem, Poses, check_size, poses_of
+from jigsync.engine.problem import Codes, CompiledProblem, arranged, check_size, codes_of
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import bad_value
 from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 Progress = Callable[[float, float], bool | None]
-"""Called about ten times a second with the best energy so far (-inf before there is any) and the share of planned work
+"""Called about ten times a second with the best score so far (-inf before there is any) and the share of planned work
 that is done; returning False cancels the search, which then returns the best placement it has."""
-Better = Callable[[float, NDArray[np.int32], NDArray[np.int32]], None]
-"""Called with energy, slots and turns of every restart that ended better than those before."""
+Better = Callable[[float, Arrangement], None]
+"""Called with score and placement of every restart that ended better than those before."""
 
 MOST_EFFORT = 1e4
 """A hundred times the restarts, each a hundred times as long."""
-Start = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
-"""Slots and turns of a placement to begin with."""
 
 ROUND = 2
 """Restarts that are compared before the search asks whether to go on; fixed, so that threads cannot change the answer.
@@ -70,14 +69,12 @@ BELIEFS, PART, VAIN = 100, 5, 4
 parts without a better placement that end it."""
 
 
-@dataclass(frozen=True, eq=False)
-class MapResult:
-    """The best placement found.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MapResult(Arrangement):
+    """The best placement found; turns 0 for unplaced fragments.
 
     Attributes:
-        slots: (N,) int32, -1 for unplaced.
-        turns: (N,) int32, 0 for unplaced.
-        energy: of this placement, higher is better.
+        score: of this placement, higher is better.
         starts: restarts run.
         moves: proposals made by all of them.
         seconds: wall time of the search.
@@ -85,9 +82,7 @@ class MapResult:
         finished: False when a time limit or a cancel ended it.
     """
 
-    slots: NDArray[np.int32]
-    turns: NDArray[np.int32]
-    energy: float
+    score: float
     starts: int
     moves: int
     seconds: float
@@ -110,7 +105,7 @@ class Effort:
 
     Attributes:
         restarts: at most so many, in rounds of ROUND.
-        agree: restarts that must reach the best energy for the search to end before that.
+        agree: restarts that must reach the best score for the search to end before that.
         moves: annealing proposals of a restart.
         neighbourhoods: large-neighbourhood steps of a restart.
         tempering: proposals of a ladder of replicas, if that is what growths that settle little are left to; then one
@@ -162,7 +157,7 @@ def solve_map(
     pins: Mapping[int, tuple[int, int]] | None = None,
     excluded: Iterable[int] = (),
     upright: bool = False,
-    start: Start | None = None,
+    start: Arrangement | None = None,
     full: tuple[NDArray[np.floating[Any]], NDArray[np.integer[Any]]] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -171,7 +166,7 @@ def solve_map(
     progress: Progress | None = None,
     better: Better | None = None,
 ) -> MapResult:
-    """Searches for the placement of highest energy; anytime, deterministic for a seed without a time limit.
+    """Searches for the placement of highest score; anytime, deterministic for a seed without a time limit.
 
     Without unary terms and pins the answer is defined only up to the gauge: which of the global turns that map the
     grid to itself is returned depends on the seed.
@@ -184,7 +179,7 @@ def solve_map(
         pins: fragment -> (slot, turns).
         excluded: fragments that stay unplaced.
         upright: every turn is 0.
-        start: (slots, turns) of a placement to begin one of the restarts with; -1 slots are filled in.
+        start: a placement to begin one of the restarts with; what is unplaced is filled in.
         full: extra pair terms for small N, see CompiledProblem.
         time_limit: seconds for everything.
         effort: scales the work.
@@ -211,12 +206,13 @@ def solve_map(
     )
     search = _Search(scores.n, effort_for(scores.n, effort), seed, begun, time_limit, progress, better)
     search.go(make, start, threads)
-    energy, poses = search.best
-    slots, turns = _slots_and_turns(poses)
+    score, codes = search.best
+    found = arranged(codes, grid)
     return MapResult(
-        slots=slots,
-        turns=turns,
-        energy=energy,
+        found.layout,
+        found.slots,
+        found.turns,
+        score=score,
         starts=search.starts,
         moves=search.moves,
         seconds=time.perf_counter() - begun,
@@ -241,24 +237,24 @@ class _Search:
         self.effort, self.seed = effort, seed
         self.begun, self.time_limit, self.progress, self.better = begun, time_limit, progress, better
         self.shown = -math.inf
-        self.best: tuple[float, Poses] = (-math.inf, np.full(n, -1, dtype=np.int32))
-        self.ends: list[tuple[float, Poses]] = []
+        self.best: tuple[float, Codes] = (-math.inf, np.full(n, -1, dtype=np.int32))
+        self.ends: list[tuple[float, Codes]] = []
         self.starts = self.moves = 0
         self.settled = 0.0
         self.finished, self.unsettled = True, False
         self.problem: CompiledProblem  # made when the search begins
         # One number of each for every restart, which the compiled search reads and writes.
         self._cancel = (ctypes.c_int32 * effort.restarts)()
-        self._energy = (ctypes.c_double * effort.restarts)(*[-math.inf] * effort.restarts)
+        self._score = (ctypes.c_double * effort.restarts)(*[-math.inf] * effort.restarts)
         self._moves = (ctypes.c_int64 * effort.restarts)()
 
-    def go(self, make: Callable[..., CompiledProblem], start: Start | None, threads: int) -> None:
+    def go(self, make: Callable[..., CompiledProblem], start: Arrangement | None, threads: int) -> None:
         with ThreadPoolExecutor(max_workers=min(threads, max(self.effort.restarts, REPLICAS))) as pool:
             made = pool.submit(make, seconds=self._seconds_left(), cancel=ctypes.addressof(self._cancel))
             self._watch({made})
             self.problem = made.result()
             first = None if start is None else _check_start(start, self.problem)
-            jobs: list[Future[tuple[Poses, Report]]] = []
+            jobs: list[Future[tuple[Codes, Report]]] = []
             try:
                 for begin in range(0, self.effort.restarts, ROUND):
                     until = min(self.effort.restarts, begin + max(ROUND, threads))
@@ -272,13 +268,13 @@ class _Search:
             if self.unsettled and self.finished:
                 self._climb(pool, min(threads, REPLICAS))
 
-    def _drop(self, jobs: list[Future[tuple[Poses, Report]]]) -> None:
+    def _drop(self, jobs: list[Future[tuple[Codes, Report]]]) -> None:
         """Ends what ran ahead."""
         for index in range(self.starts, len(jobs)):
             if not jobs[index].cancel():
                 self._cancel[index] = 1
 
-    def _finish(self, jobs: list[Future[tuple[Poses, Report]]]) -> None:
+    def _finish(self, jobs: list[Future[tuple[Codes, Report]]]) -> None:
         self._watch(set(jobs), show=True)
         for job in jobs:  # in order of their index, so that ties go to the earlier restart
             self._take(*job.result())
@@ -295,14 +291,14 @@ class _Search:
         for part in range(max(1, round(steps / PART))):
             if not self.finished or vain == VAIN:
                 return
-            energy, found = self.best
+            score, found = self.best
             finish = [self._plan(index, **last) for index in range(ROUND)]
             seeds = [(self.seed << 20) + 2**18 + 1 + ROUND * part + index for index in range(ROUND)]
             self._finish([pool.submit(self.problem.run, *each, found) for each in zip(seeds, finish, strict=True)])
-            vain = 0 if self.best[0] > energy + 1e-3 else vain + 1
+            vain = 0 if self.best[0] > score + 1e-3 else vain + 1
             last["rounds"] = 0
 
-    def _restart(self, index: int, first: Poses | None) -> tuple[Poses, Report]:
+    def _restart(self, index: int, first: Codes | None) -> tuple[Codes, Report]:
         if first is None or index > 0:
             return self.problem.run((self.seed << 20) + index, self._plan(index))
         return self.problem.run((self.seed << 20), self._plan(0, tempering=0, grow=0, melt=0), first)
@@ -323,19 +319,19 @@ class _Search:
             "lns": LNS,
             "seconds": self._seconds_left(),
             "cancel": ctypes.addressof(self._cancel) + 4 * index,
-            "progress_energy": ctypes.addressof(self._energy) + 8 * index,
+            "progress_score": ctypes.addressof(self._score) + 8 * index,
             "progress_moves": ctypes.addressof(self._moves) + 8 * index,
         }
         return Plan(**(plan | other))
 
     def marginals(self, threads: int) -> NDArray[np.float64]:
         """(N,) how sure each fragment's place is: draws at temperature 1 around the best placement and around the
-        other optima that restarts ended in, weighted by exp(energy)."""
+        other optima that restarts ended in, weighted by exp(score)."""
         n, top = self.problem.n, self.best[0]
         optima = [self.best]
-        for energy, poses in sorted(self.ends, key=lambda end: -end[0]):
-            if top - BASIN < energy < optima[-1][0] - 1e-3 and len(optima) < BASINS:
-                optima.append((energy, poses))
+        for score, codes in sorted(self.ends, key=lambda end: -end[0]):
+            if top - BASIN < score < optima[-1][0] - 1e-3 and len(optima) < BASINS:
+                optima.append((score, codes))
 
         def chain(index: int) -> NDArray[np.float64]:
             seed, start = (self.seed << 20) + 2**19 + index, optima[index][1]
@@ -345,7 +341,7 @@ class _Search:
 
         with ThreadPoolExecutor(max_workers=threads) as pool:
             shares = list(pool.map(chain, range(len(optima))))
-        weights = np.exp([energy - top for energy, _ in optima])
+        weights = np.exp([score - top for score, _ in optima])
         return np.asarray(np.average(shares, axis=0, weights=weights), dtype=np.float64)
 
     def _seconds_left(self) -> float:
@@ -363,7 +359,7 @@ class _Search:
                     self._show(*job.result())
                 if self.progress is not None:
                     share = min(1.0, sum(self._moves[asked]) / total)
-                    if self.progress(max(self._energy[asked]), share) is False:
+                    if self.progress(max(self._score[asked]), share) is False:
                         self._stop()
         except BaseException:
             self._stop()
@@ -373,39 +369,32 @@ class _Search:
         for index in range(len(self._cancel)):
             self._cancel[index] = 1
 
-    def _show(self, poses: Poses, report: Report) -> None:
-        if self.better is not None and report.energy > self.shown:
-            self.shown = report.energy
-            self.better(report.energy, *_slots_and_turns(poses))
+    def _show(self, codes: Codes, report: Report) -> None:
+        if self.better is not None and report.score > self.shown:
+            self.shown = report.score
+            self.better(report.score, arranged(codes, self.problem.grid))
 
-    def _take(self, poses: Poses, report: Report) -> None:
+    def _take(self, codes: Codes, report: Report) -> None:
         self.moves += report.moves
         self.finished &= bool(report.finished)
         self.unsettled |= bool(report.unsettled)
-        self.ends.append((report.energy, poses))
-        if report.energy > self.best[0] + 1e-6:
-            self.best, self.settled = (report.energy, poses), report.settled
+        self.ends.append((report.score, codes))
+        if report.score > self.best[0] + 1e-6:
+            self.best, self.settled = (report.score, codes), report.settled
 
     def _enough(self) -> bool:
-        """Stopped from outside, or enough independent restarts found the same best energy; twice as many for a
+        """Stopped from outside, or enough independent restarts found the same best score; twice as many for a
         small puzzle that the links leave in doubt, because there restarts often share a wrong optimum."""
-        same = sum(energy > self.best[0] - 1e-3 for energy, _ in self.ends)
+        same = sum(score > self.best[0] - 1e-3 for score, _ in self.ends)
         doubt = self.problem.n <= SMALL and self.settled < SURE
         needed = self.effort.agree * (2 if doubt else 1)
         return not self.finished or same >= needed
 
 
-def _slots_and_turns(poses: Poses) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Poses 4 slot + turns apart; -1 and 0 for unplaced."""
-    slots, turns = np.where(poses < 0, -1, poses >> 2), np.where(poses < 0, 0, poses & 3)
-    return slots.astype(np.int32), turns.astype(np.int32)
-
-
-def _check_start(start: Start, problem: CompiledProblem) -> Poses:
-    slots, turns = (np.asarray(part) for part in start)
-    if slots.shape != (problem.n,) or turns.shape != (problem.n,):
-        raise bad_value("start", "the decoder", f"two arrays of length {problem.n}", (slots.shape, turns.shape))
-    placed = slots[slots >= 0]
+def _check_start(start: Arrangement, problem: CompiledProblem) -> Codes:
+    if start.n != problem.n:
+        raise bad_value("start", "the decoder", f"a placement of {problem.n} fragments", start.n)
+    placed = start.slots[start.slots >= 0]
     if placed.size and (placed.max() >= problem.grid.size or len(np.unique(placed)) != len(placed)):
         raise bad_value("start", "the decoder", f"different slots below {problem.grid.size}", placed.tolist())
-    return poses_of(slots, np.zeros_like(turns) if problem.upright else turns % 4)
+    return codes_of(start.slots, np.zeros_like(start.turns) if problem.upright else start.turns % 4)

@@ -24,6 +24,7 @@ from jigsync.values.pose import Pose
 MAX_XY: Final = 1e7
 """Farthest a fragment may lie from the origin, px."""
 MAX_COMPONENT: Final = 1_000_000
+POSE: Final = ("angle", "x", "y")
 AGREE: Final = 1e-6
 """Degrees that the angle may differ from its quarter turns."""
 
@@ -54,15 +55,13 @@ def parse_layout(root: Node) -> Layout:
     return root.key("grid").grid() if kind.value == "grid" else FREE
 
 
-def parse_pitch(root: Node, layout: Layout, placement: Placement) -> Pitch | None:
-    """A grid's pitch: as the file says, or as its poses and cells have it where other tools leave it out."""
-    if not isinstance(layout, Grid):
-        return None
+def _pitch(root: Node) -> Pitch | None:
+    """A grid's pitch, where the file says one."""
     node = root.key("pitch").optional() if root.has("pitch") else None
-    if node is not None:
-        height, width = (entry.number(1e-3, MAX_XY) for entry in node.entries(2))
-        return height, width
-    return fitted_pitch(placement)
+    if node is None:
+        return None
+    height, width = (entry.number(1e-3, MAX_XY) for entry in node.entries(2))
+    return height, width
 
 
 def fitted_pitch(placement: Placement) -> Pitch:
@@ -79,9 +78,9 @@ def fitted_pitch(placement: Placement) -> Pitch:
     return height or width or 1.0, width or height or 1.0
 
 
-def parse_pose(node: Node, layout: Layout) -> Placed:
+def _pose(node: Node, layout: Layout) -> Placed:
     """A fragment's place in format 2."""
-    angle, x, y = (node.key(key).optional() for key in ("angle", "x", "y"))
+    angle, x, y = (node.key(key).optional() for key in POSE)
     cell = _cell(node, layout) if isinstance(layout, Grid) else None
     if angle is None and x is None and y is None:
         if cell is not None:
@@ -113,9 +112,13 @@ def parse_cell(node: Node, grid: Grid | None, *, required: bool = False) -> Plac
     return Placed.nowhere() if cell is None else Placed.at(*cell, turns)
 
 
-def parse_all(root: Node, layout: Layout) -> dict[str, tuple[Placed, Node]]:
-    """id -> place and the rest of what a file of format 2 says of every fragment."""
-    return {name: (parse_pose(node, layout), node) for name, node in fragments(root).items()}
+def parse_all(root: Node, layout: Layout) -> tuple[dict[str, tuple[Placed, Node]], Pitch | None]:
+    """id -> place and the rest of what a file of format 2 says of every fragment, and the pitch of a grid: as the file
+    says, or as its poses and cells have it where other tools leave it out."""
+    found = {name: (_pose(node, layout), node) for name, node in fragments(root).items()}
+    if not isinstance(layout, Grid):
+        return found, None
+    return found, _pitch(root) or fitted_pitch({name: placed for name, (placed, _) in found.items()})
 
 
 def fragments(root: Node) -> Mapping[str, Node]:

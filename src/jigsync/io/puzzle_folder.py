@@ -79,7 +79,7 @@ def _load(head: Path) -> Puzzle:
             raise InputError(f"The file '{file}' of '{head}' must lie inside the puzzle's folder. It leads outside.")
         if picture.exists() and not picture.is_file():  # a pipe would be waited for
             raise InputError(f"The file '{file}' of '{head}' must be a plain file. It is something else.")
-        pixels.append(check_container(read_rgba(picture), container, name, os.fspath(head)))
+        pixels.append(as_fragment(read_rgba(picture), container, name, os.fspath(head)))
     return Puzzle(Fragments(tuple(files), tuple(pixels)), cell, container, _name_of(head.parent))
 
 
@@ -109,15 +109,20 @@ def parse_puzzle_json(root: Node) -> tuple[int | None, int | None, dict[str, str
     return cell, container, files
 
 
-def check_container(pixels: Pixels, container: int | None, name: str, file: str) -> Pixels:
-    """The pixels of fragment `name`, which must fill the puzzle's container when it has one."""
+def as_fragment(pixels: NDArray[np.uint8], container: int | None, name: str, file: str) -> Pixels:
+    """A picture that puzzle.json names as fragment `name`, which must fill the puzzle's container when it has one.
+
+    Its colours are multiplied by alpha. Where one is brighter than that allows, another program wrote straight colours,
+    and they are multiplied here: as they are, they would show as bright rims.
+    """
     if container is not None and pixels.shape[:2] != (container, container):
         height, width = pixels.shape[:2]
         raise InputError(
             f"The fragment '{name}' of '{file}' must be {container} x {container} pixels, its container."
             f" It is {width} x {height}."
         )
-    return pixels
+    straight = bool((pixels[..., :3].max(axis=-1) > pixels[..., 3]).any())
+    return premultiply(pixels) if straight else pixels
 
 
 def load_folder(folder: StrPath) -> Puzzle:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from jigsync.values.errors import FormatError, JigsyncError
@@ -22,13 +21,27 @@ MAX_SIDE: Final = 99_999
 """Largest number of rows or cols in a file."""
 
 
-@dataclass(frozen=True)
 class Node:
-    """A JSON value, the file it came from and its place in that file."""
+    """A JSON value, the file it came from and its place in that file.
 
-    value: Any
-    file: str
-    place: str = ""
+    A file has tens of thousands of them: where one stands is put into words when somebody asks.
+    """
+
+    __slots__ = ("_above", "_step", "file", "value")
+
+    def __init__(self, value: Any, file: str, place: str = "") -> None:
+        self.value, self.file = value, file
+        self._above: Node | None = None
+        self._step: str | int = place
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as in 'fragments[3].file'; "" for the whole file."""
+        above, step = self._above.place if self._above is not None else "", self._step
+        if isinstance(step, int):
+            return f"{above}[{step}]"
+        shown = step if len(step) <= 60 else step[:57] + "..."
+        return f"{above}.{shown}" if above else shown
 
     def refuse(self, allowed: str) -> FormatError:
         """The error that says what was allowed here."""
@@ -62,7 +75,7 @@ class Node:
         """A JSON list, of a given length."""
         if not isinstance(self.value, list) or (length is not None and len(self.value) != length):
             raise self.refuse("a list" if length is None else f"a list of {length}")
-        return [Node(value, self.file, f"{self.place}[{k}]") for k, value in enumerate(self.value)]
+        return [self._below(k, value) for k, value in enumerate(self.value)]
 
     def text(self) -> str:
         """A string."""
@@ -117,9 +130,10 @@ class Node:
             raise self.refuse("an id of 1 to 64 letters, digits and . _ - that starts with a letter or digit")
         return name
 
-    def _below(self, name: str, value: Any) -> Node:
-        shown = name if len(name) <= 60 else name[:57] + "..."
-        return Node(value, self.file, f"{self.place}.{shown}" if self.place else shown)
+    def _below(self, step: str | int, value: Any) -> Node:
+        node = Node(value, self.file)
+        node._above, node._step = self, step
+        return node
 
 
 @contextmanager

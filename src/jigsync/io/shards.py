@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final
 
 from jigsync.io.files import StrPath, atomic_file, json_bytes, open_plain, parse_json, reason_of
 from jigsync.io.images import png_bytes, read_rgba
-from jigsync.io.puzzle_folder import check_container, parse_puzzle_json, puzzle_json
+from jigsync.io.puzzle_folder import as_fragment, parse_puzzle_json, puzzle_json
 from jigsync.io.remote import Remote
 from jigsync.io.schema import Node
 from jigsync.io.truth_file import parse_truth, truth_json
@@ -122,7 +122,7 @@ def _sample(key: str, members: dict[str, bytes], shown: str) -> Sample:
         data = members.get(member.removeprefix(f"{key}."))
         if data is None:
             raise FormatError(f"The sample '{key}' of the shard '{shown}' has no '{member}'.")
-        pixels.append(check_container(read_rgba(data, name=f"{shown}: {member}"), container, name, head.file))
+        pixels.append(as_fragment(read_rgba(data, name=f"{shown}: {member}"), container, name, head.file))
     puzzle = Puzzle(Fragments(tuple(files), tuple(pixels)), cell, container, key)
     truth = parse_truth(answer)
     if set(truth.placement) != set(files):

@@ -22,7 +22,6 @@ from jigsync.io.placement_json import (
     parse_all,
     parse_cell,
     parse_layout,
-    parse_pitch,
     pose_json,
 )
 from jigsync.io.schema import Node, named
@@ -75,8 +74,8 @@ def parse_truth(root: Node) -> Truth:
         placement = {name: parse_cell(node, grid, required=True) for name, node in fragments(root).items()}
     else:
         layout = parse_layout(root)
-        placement = {name: placed for name, (placed, _) in parse_all(root, layout).items()}
-        pitch = parse_pitch(root, layout, placement)
+        found, pitch = parse_all(root, layout)
+        placement = {name: placed for name, (placed, _) in found.items()}
     sha = root.key("source_sha256") if old or root.has("source_sha256") else Node("", root.file)
     if not re.fullmatch(r"([0-9a-f]{64})?", sha.text()):
         raise sha.refuse("a sha256 in 64 hex digits, or empty")

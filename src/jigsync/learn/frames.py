@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from jigsync.learn.contours import Block
-from jigsync.measure.frames import CHANNELS, STEEPEST, VOTES
-from jigsync.measure.outline_features import DISTANCES
+from jigsync.measure.frames import CHANNELS, DISTANCES, STEEPEST, VOTES
 
 SPREADS: Final = (-3.0, -3.0, -3.0)
 """Logarithms of c, a, b at the start."""
@@ -38,7 +37,7 @@ class FrameOptions:
     """
 
     width: int = 128
-    dilations: tuple[int, ...] = (1, 2, 4, 8, 16, 16, 8, 4)
+    dilations: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 32, 8, 2)
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,7 @@ class FrameBatch:
     Attributes:
         features, near: (T, CHANNELS), (T, len(DISTANCES)).
         owner: (T,) int64, the fragment of each sample.
+        puzzle: (N,) int64, the puzzle of each fragment.
         normal: (T, 2); its tangent is (-n_y, n_x).
         centre: (N, 2) true centres from the centroids, in sizes.
         angle: (N,) true angles, radians, modulo a quarter turn.
@@ -58,6 +58,7 @@ class FrameBatch:
     features: Tensor
     near: Tensor
     owner: Tensor
+    puzzle: Tensor
     normal: Tensor
     centre: Tensor
     angle: Tensor
@@ -78,7 +79,7 @@ class FrameEncoder(nn.Module):
             self.votes.weight.mul_(0.1)
             self.votes.bias.zero_()
             self.votes.bias[2] = 1.0  # along the outline, where nothing is known
-            self.votes.bias[7:10] = torch.tensor(SPREADS)
+            self.votes.bias[8:11] = torch.tensor(SPREADS)
 
     def forward(self, features: Tensor, near: Tensor) -> Tensor:
         h = self.stem(features)
@@ -140,9 +141,14 @@ def errors_of(votes: Tensor, batch: FrameBatch) -> Errors:
     want = torch.stack([torch.cos(4 * batch.angle), torch.sin(4 * batch.angle)], dim=1)
     cross = axis[:, 1] * want[:, 0] - axis[:, 0] * want[:, 1]
     off = torch.atan2(cross, (axis * want).sum(dim=1) + 1e-9) / 4
-    pitch = total(w * votes[:, 6:7])[:, 0] - batch.pitch
-    means = total(votes[:, 7:]) / total(torch.ones_like(a))[:, None]
-    return Errors(away, off.abs(), pitch.abs(), means[:, :3], means[:, 3], batch.celled)
+    u = torch.exp(votes[:, 7].clamp(-STEEPEST, STEEPEST))
+    means = total(votes[:, 8:]) / total(torch.ones_like(a))[:, None]
+    alike = batch.puzzle[:, None] == torch.arange(int(batch.puzzle.max()) + 1)
+    weight, said_pitch, spread = (alike.T.to(u.dtype) @ x for x in (total(u), total(u * votes[:, 6]), means[:, 2]))
+    pitch = (said_pitch / weight)[batch.puzzle] - batch.pitch
+    spread = (spread / alike.sum(dim=0))[batch.puzzle]
+    spreads = torch.cat([means[:, :2], spread[:, None]], dim=1)
+    return Errors(away, off.abs(), pitch.abs(), spreads, means[:, 3], batch.celled)
 
 
 class FrameNetwork(nn.Module):

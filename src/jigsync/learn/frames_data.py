@@ -14,9 +14,9 @@ from jigsync.learn.chunks import Sample
 from jigsync.learn.contours_mixture import Kind, Swept, Torn, draw_puzzle
 from jigsync.learn.frames import FrameBatch
 from jigsync.learn.mixture import Pictures
-from jigsync.measure.frames import CHANNELS, centroids, shape_features, size_of
+from jigsync.measure.frames import CHANNELS, DISTANCES, centroids, shape_features, size_of
 from jigsync.measure.outline import read_outlines
-from jigsync.measure.outline_features import DISTANCES, features, neighbours
+from jigsync.measure.outline_features import features, neighbours
 from jigsync.values import angles
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
@@ -44,7 +44,7 @@ def sample_of(puzzle: Puzzle, truth: Truth) -> dict[str, NDArray[Any]]:
     outlines, scans = read_outlines(puzzle)
     size = size_of(outlines)
     n = len(puzzle)
-    seen = {
+    seen: dict[str, NDArray[Any]] = {
         "features": shape_features(features(puzzle, outlines, scans), outlines).astype(np.float16),
         "start": outlines.start,
         "normal": outlines.normal.astype(np.float32),
@@ -111,4 +111,5 @@ def batch_of(samples: Sequence[Sample]) -> FrameBatch:
         for key in ("features", "normal", "centre", "angle", "pitch", "celled")
     }
     owner = torch.from_numpy(np.repeat(np.arange(len(start) - 1), np.diff(start)))
-    return FrameBatch(near=torch.from_numpy(neighbours(start, DISTANCES)), owner=owner, **joined)
+    puzzle = torch.from_numpy(np.repeat(np.arange(len(samples)), [len(sample["angle"]) for sample in samples]))
+    return FrameBatch(puzzle=puzzle, near=torch.from_numpy(neighbours(start, DISTANCES)), owner=owner, **joined)

@@ -12,8 +12,8 @@ from torch import Tensor
 from jigsync.learn.export import Deployed, built
 from jigsync.learn.frames import FrameNetwork, FrameOptions
 from jigsync.learn.onnx_file import Arrays
-from jigsync.measure.frames import CHANNELS, FORMAT, OUTPUTS, FrameModel
-from jigsync.measure.outline_features import DISTANCES, VERSION, neighbours
+from jigsync.measure.frames import CHANNELS, DISTANCES, FORMAT, OUTPUTS, FrameModel
+from jigsync.measure.outline_features import VERSION, neighbours
 
 GOLDEN_START: Final = (0, 24, 64)
 """Where the golden outlines start and end."""

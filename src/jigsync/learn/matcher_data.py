@@ -9,31 +9,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jigsync.cutting.handed import Presentation
+from jigsync.cutting.seeds import derive_seed
 from jigsync.learn.chunks import Sample
+from jigsync.learn.lost import told_again
 from jigsync.learn.mixture import Kind, Pictures, draw_puzzle
 from jigsync.measure.strips import COLOUR, DEPTHS, prepared, read_strips
 from jigsync.score.touching import touching
+from jigsync.values.placement import Placement
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 
 def sample_of(puzzle: Puzzle, truth: Truth) -> dict[str, NDArray[Any]]:
-    """strips (4N, CHANNELS, ROWS) uint8 and partner (4N,) int64, -1 for none."""
+    """strips (4N, CHANNELS, ROWS) uint8 and partner (4N,) int64, -1 for none; lost cells are told from outlines."""
+    home: Placement = truth.placement
+    if puzzle.cell is None:
+        puzzle, home = told_again(puzzle, truth)
     assert puzzle.cell is not None
-    return {"strips": read_strips(puzzle, puzzle.cell), "partner": touching(truth.placement, puzzle.ids)}
+    return {"strips": read_strips(puzzle, puzzle.cell), "partner": touching(home, puzzle.ids)}
 
 
 @dataclass(frozen=True)
 class MatcherData:
-    """The stream of puzzles of a seed."""
+    """The stream of puzzles of a seed, a share of which have lost their cells (`learn.lost`)."""
 
     pictures: Pictures
     seed: int
     mixture: Mapping[str, Kind]
+    lost: float = 0.0
 
     def sample(self, k: int) -> Sample:
         """The k-th puzzle."""
-        puzzle, truth, _ = draw_puzzle(self.pictures, self.mixture, self.seed, k)
+        rng = np.random.default_rng(derive_seed("lost", self.seed, k))
+        lost, turned = rng.random(2) < (self.lost, 0.5)
+        presentation: Presentation = "cell" if not lost else "any" if turned else "cropped"
+        puzzle, truth, _ = draw_puzzle(self.pictures, self.mixture, self.seed, k, presentation)
         return sample_of(puzzle, truth)
 
 

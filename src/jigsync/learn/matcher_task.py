@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -50,6 +50,8 @@ class MatcherTask:
         options: sizes of the network.
         mixture: kinds of puzzles to train on.
         placing: what `placing_losses` count beside those of the sides.
+        lost: share of the puzzles of rows and columns whose cells are told from outlines; if any, all those of
+            validation are.
     """
 
     pictures: Pictures
@@ -58,6 +60,7 @@ class MatcherTask:
     options: MatcherOptions = field(default_factory=MatcherOptions)
     mixture: Mapping[str, Kind] = field(default_factory=lambda: MIXTURE)
     placing: float = 0.0
+    lost: float = 0.0
     name: str = "matcher"
     muon: ClassVar[bool] = True
 
@@ -67,11 +70,12 @@ class MatcherTask:
 
     def data_config(self) -> dict[str, Any]:
         """What the run's config says of the data."""
-        return {name: kind.weight for name, kind in self.mixture.items()}
+        weights = {name: kind.weight for name, kind in self.mixture.items()}
+        return weights | ({"lost": self.lost} if self.lost else {})
 
     def data(self, rank: int) -> MatcherData:
         """The stream of samples of one process of a distributed run."""
-        return MatcherData(self.pictures, derive_seed(self.seed, rank) if rank else self.seed, self.mixture)
+        return MatcherData(self.pictures, derive_seed(self.seed, rank) if rank else self.seed, self.mixture, self.lost)
 
     def model(self) -> nn.Module:
         """The network, freshly initialised by torch's generator."""
@@ -93,7 +97,7 @@ class MatcherTask:
 
     def validation(self) -> dict[str, list[Sample]]:
         """The fixed puzzles of validation, by name."""
-        cuts = validation_puzzles(self.held_out, VALIDATION)
+        cuts = validation_puzzles(self.held_out, _lost(VALIDATION) if self.lost else VALIDATION)
         return {name: [sample_of(*cut) for cut in made] for name, made in cuts.items()}
 
     def validate(self, model: nn.Module, sets: Mapping[str, Sequence[Sample]]) -> dict[str, float]:
@@ -116,6 +120,15 @@ def validation_puzzles(
     pictures = [path for folder in held_out for path in folder]
     return {
         name: [_cut(pictures[k * len(pictures) // count], options, k) for k in range(count)]
+        for name, (count, options) in kinds.items()
+    }
+
+
+def _lost(
+    kinds: Mapping[str, tuple[int, CutOptions | SquareOptions]],
+) -> dict[str, tuple[int, CutOptions | SquareOptions]]:
+    return {
+        name: (count, replace(options, presentation="any") if isinstance(options, CutOptions) else options)
         for name, (count, options) in kinds.items()
     }
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.handed import Presentation
 from jigsync.cutting.options import CutOptions, Damage
 from jigsync.cutting.seeds import derive_seed
 from jigsync.cutting.squares import SquareOptions, cut_squares
@@ -108,8 +109,10 @@ def draw_kind(mixture: Mapping[str, Kind], rng: np.random.Generator) -> str:
     return list(mixture)[int(rng.choice(len(weights), p=weights / weights.sum()))]
 
 
-def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: int) -> tuple[Puzzle, Truth, str]:
-    """The k-th puzzle of a seed, its truth and its kind."""
+def draw_puzzle(
+    pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: int, presentation: Presentation = "cell"
+) -> tuple[Puzzle, Truth, str]:
+    """The k-th puzzle of a seed, its truth and its kind; squares fill their pixels in every presentation."""
     rng = np.random.default_rng(derive_seed("learn", seed, k))
     name = draw_kind(mixture, rng)
     kind = mixture[name]
@@ -124,7 +127,8 @@ def draw_puzzle(pictures: Pictures, mixture: Mapping[str, Kind], seed: int, k: i
     if kind.rim is not None:
         rim = round(cell * rng.uniform(*kind.rim))
         return *cut_squares(window, SquareOptions(cell, grid, erode=rim), cut_seed), name
-    return *cut_picture(window, CutOptions(grid, cell, kind.damage(rng)), cut_seed, redraw=False), name
+    options = CutOptions(grid, cell, kind.damage(rng), presentation=presentation)
+    return *cut_picture(window, options, cut_seed, redraw=False), name
 
 
 def draw_window(rgb: NDArray[np.uint8], sides: Sequence[int], rng: np.random.Generator) -> NDArray[np.uint8]:

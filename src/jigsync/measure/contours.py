@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +103,7 @@ class Contours:
 
     name: str = "contours"
     weights: Path | None = None
+    frame_free: ClassVar[bool] = True
 
     def measure(self, puzzle: Puzzle) -> Measurements:
         """Hypotheses about pairs that share matches; by `contours-plain` where the shipped weights cannot be run."""

@@ -14,7 +14,7 @@ gets a match.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,7 @@ class ContoursPlain:
     """The measurer."""
 
     name: str = "contours-plain"
+    frame_free: ClassVar[bool] = True
 
     def measure(self, puzzle: Puzzle) -> Measurements:
         """Hypotheses about all pairs that share matches."""

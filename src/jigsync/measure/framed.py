@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import cv2
 import numpy as np
@@ -42,6 +42,7 @@ class Framed:
 
     name: str = "framed"
     weights: Path | None = None
+    frame_free: ClassVar[bool] = True
 
     def measure(self, puzzle: Puzzle) -> Measurements:
         """Measures all pairs of sides, and says where each fragment's cell is."""

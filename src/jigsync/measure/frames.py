@@ -5,19 +5,19 @@ trained network (learn/frames.py has the mathematics) looks along each outline, 
 
     centre = m + size sum_s w_s (d_s n_s + e_s t_s)         m the centroid, n and t the normal and tangent at s
     exp(4 i angle) ~ sum_s v_s (a_s + i b_s) exp(4 i tau_s)     tau the direction of t, counter-clockwise as displayed
-    log(pitch / size) = sum_s w_s p_s                        size: sqrt(area) of the median fragment
+    log(pitch / size) = sum_s u_s p_s                        size: sqrt(area) of the median fragment
 
-with weights w and v that are positive and sum to 1 over an outline. The mean of a further vote is the log-odds that the
-fragment was cut along rows and columns at all: of a torn piece no other vote means anything. `angle` is that of the
-cell's row direction in the fragment's frame: turned by -angle, and perhaps by quarter turns, the fragment stands
-upright in its cell.
+with weights w and v that are positive and sum to 1 over an outline, and u that do over all outlines of the puzzle. The
+mean of a further vote is the log-odds that the fragment was cut along rows and columns at all: of a torn piece no other
+vote means anything. `angle` is that of the cell's row direction in the fragment's frame: turned by -angle, and perhaps
+by quarter turns, the fragment stands upright in its cell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.measure.outline import REFERENCE, STEP
-from jigsync.measure.outline_features import DEPTHS, DISTANCES, OWN, neighbours
+from jigsync.measure.outline_features import DEPTHS, OWN, neighbours
 from jigsync.measure.outline_features import VERSION as OUTLINES
 from jigsync.measure.parts import side_by_side, spans
 from jigsync.measure.seen import Seen
@@ -37,9 +37,11 @@ FORMAT: Final = "jigsync-frames/1"
 SHIPPED: Final = "frames.onnx"
 CHANNELS: Final = len(DEPTHS) + OWN - 4 * len(DEPTHS) + 1 + 2
 """Alpha at all depths, turns and heights, the fragment's size, and where a sample is from the centroid."""
-VOTES: Final = 11
-"""Numbers per sample: d, e, a, b, log w, log v, p, the logarithms of how far off centre, angle and p are, and whether
-there is a cell."""
+DISTANCES: Final = (-64, -32, -16, -8, -4, -2, -1, 1, 2, 4, 8, 16, 32, 64)
+"""Samples along the outline, clockwise: at 64, the far side of most fragments."""
+VOTES: Final = 12
+"""Numbers per sample: d, e, a, b, log w, log v, p, log u, the logarithms of how far off centre, angle and p are, and
+whether there is a cell."""
 STEEPEST: Final = 8.0
 """Largest |log w|."""
 OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"votes": (VOTES,)}
@@ -99,24 +101,25 @@ def centroids(outlines: Outlines) -> Floats:
 
 def counted(outlines: Outlines, votes: NDArray[np.float32]) -> Frames:
     """The frames that votes say. Shapes: (T, VOTES)."""
-    votes = votes.astype(np.float64)
+    said: Floats = votes.astype(np.float64)
     first, count = outlines.start[:-1], np.diff(outlines.start)
 
     def shares(logits: Floats) -> Floats:
         weight = np.exp(np.clip(logits, -STEEPEST, STEEPEST))
-        return weight / np.repeat(np.add.reduceat(weight, first), count)
+        return np.asarray(weight / np.repeat(np.add.reduceat(weight, first), count))
 
-    w, v = shares(votes[:, 4]), shares(votes[:, 5])
+    w, v = shares(said[:, 4]), shares(said[:, 5])
     n = outlines.normal
     tangent = np.stack([-n[:, 1], n[:, 0]], axis=1)
     size = size_of(outlines)
-    moved = votes[:, :1] * n + votes[:, 1:2] * tangent
+    moved = said[:, :1] * n + said[:, 1:2] * tangent
     centre = centroids(outlines) + size * np.add.reduceat(w[:, None] * moved, first, axis=0)
     tau = np.arctan2(-tangent[:, 1], tangent[:, 0])
-    axis = np.add.reduceat(v * (votes[:, 2] + 1j * votes[:, 3]) * np.exp(4j * tau), first)
-    pitch = float(size * np.exp(np.median(np.add.reduceat(w * votes[:, 6], first))))
-    means = np.add.reduceat(votes[:, 7:], first, axis=0) / count[:, None]
-    off, pitch_off = np.exp(means[:, :2]), float(np.exp(np.median(means[:, 2])))
+    axis = np.add.reduceat(v * (said[:, 2] + 1j * said[:, 3]) * np.exp(4j * tau), first)
+    u = np.exp(np.clip(said[:, 7], -STEEPEST, STEEPEST))
+    pitch = float(size * np.exp(u @ said[:, 6] / u.sum()))
+    means = np.add.reduceat(said[:, 8:], first, axis=0) / count[:, None]
+    off, pitch_off = np.exp(means[:, :2]), float(np.exp(means[:, 2].mean()))
     return Frames(centre, np.asarray(angles.wrap(np.angle(axis)) / 4), pitch, off, pitch_off, means[:, 3])
 
 
@@ -151,7 +154,7 @@ class FrameModel:
             return self._session.run(wanted, feed)[0]
 
         parts = spans(len(start) - 1, FRAGMENTS_AT_ONCE)
-        return np.concatenate(side_by_side([lambda part=part: run(part) for part in parts]))
+        return np.concatenate(side_by_side([partial(run, part) for part in parts]))
 
     def frames(self, seen: Seen) -> Frames:
         """The cells of a puzzle's fragments."""

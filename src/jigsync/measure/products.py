@@ -42,8 +42,8 @@ def alone(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]
     (m, k), n = a.shape, len(b)
     wide = 1 << max(0, (ALONE // (HIGH * max(k, 1))).bit_length() - 1)
     out = np.empty((m, n), dtype=np.float32)
-    for rows in _pieces(m, HIGH):
-        for cols in _pieces(n, wide):
+    for rows in _ranges(m, HIGH):
+        for cols in _ranges(n, wide):
             high, across = rows.step, cols.step
             part = out[rows.start : rows.stop, cols.start : cols.stop]
             part = part.reshape(len(rows), high, len(cols), across, copy=False)
@@ -53,7 +53,7 @@ def alone(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]
     return out
 
 
-def _pieces(count: int, size: int) -> list[range]:
+def _ranges(count: int, size: int) -> list[range]:
     """0 .. count in steps of a size, and what is left over in one step."""
     whole = count // size * size
     return [part for part in (range(0, whole, size), range(whole, count, max(1, count - whole))) if len(part)]

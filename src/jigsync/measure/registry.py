@@ -48,6 +48,11 @@ def summary(name: str) -> str:
     return _REGISTRY[name][1]
 
 
+def frame_free(measurer: Measurer) -> bool:
+    """Does it say the same however fragments lie in their pictures? Its attribute `frame_free` claims so; none: no."""
+    return bool(getattr(measurer, "frame_free", False))
+
+
 def get(name: str) -> Measurer:
     """The measurer of this name; OptionError listing the names when there is none."""
     if name not in _REGISTRY:

@@ -30,7 +30,7 @@ COUNT: Final = 128
 best 48 of all, and the best one of 2 048 sides always (0.96 and 0.998 by the first cost alone)."""
 SAMPLE: Final = 512
 """Sides that stand for all others: a median is known to a fiftieth of the ranks."""
-ROWS, TILE = 256, 4096
+ROWS, COLS = 256, 4096
 """Sides and candidates of a tile: 4 MB an array stays in the cache."""
 PAIR_ROWS: Final = 64
 """Sides whose candidates are gathered at once: 128 candidates of 504 numbers each are 16 MB."""
@@ -96,8 +96,8 @@ def _ranked(costs: Sequence[Searchable], calibration: Calibration, sides: int, c
     """The `count` sides of highest rank for each of a block, in no order. Shapes: -> (R, count)."""
     weights = _weights(calibration)
     kept_cols, kept = [], []
-    for start in range(0, sides, TILE):
-        cols = slice(start, min(start + TILE, sides))
+    for start in range(0, sides, COLS):
+        cols = slice(start, min(start + COLS, sides))
         rank = np.zeros((rows.stop - rows.start, cols.stop - cols.start), dtype=np.float32)
         for cost, weight in zip(costs, weights, strict=True):
             if weight < 0:

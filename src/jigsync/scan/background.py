@@ -64,10 +64,13 @@ class Background:
         return _evaluate(self.surface, _unit(rows, height), _unit(np.arange(width), width))
 
 
-def fit_background(rgb: NDArray[np.uint8], name: str) -> Background:
+def fit_background(rgb: NDArray[np.uint8], name: str, like: NDArray[np.uint8] | None = None) -> Background:
     """Finds the background of a scan; ImageError when the frame shows no plain colour.
 
-    Shapes: rgb (H, W, 3).
+    Args:
+        like: colours that somebody says are background; None: the commonest ones of the frame are.
+
+    Shapes: rgb (H, W, 3), like (K, 3).
     """
     height, width = rgb.shape[:2]
     every = max(1, round(max(height, width) / SMALL))
@@ -77,9 +80,10 @@ def fit_background(rgb: NDArray[np.uint8], name: str) -> Background:
     edge = max(1, round(FRAME * min(rows, cols)))
     frame = np.ones((rows, cols), dtype=bool)
     frame[edge : rows - edge, edge : cols - edge] = False
-    near = _distance(lab, _commonest(lab[frame])) < NEAR
+    colours = lab[frame] if like is None else _lab(like[None])[0]
+    near = _distance(lab, _commonest(colours)) < NEAR
     share = float(near[frame].mean())
-    if share < 0.5:
+    if share < 0.5 and like is None:
         raise ImageError(
             f"The scan '{name}' must show its fragments on a plain background with some of it all around."
             f" Only {share:.0%} of its frame has one colour."

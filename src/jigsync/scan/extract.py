@@ -99,7 +99,7 @@ def extract_fragments(rgba: NDArray[np.uint8], name: str, *, straighten: bool = 
     for part in parts:
         skew = skew_of(part.mask)
         turn = straighten and skew is not None and abs(skew) >= SLIGHT
-        pixels = _cut_out(rgb, part)
+        pixels = cut_out(rgb, part)
         cut.append(_turned(pixels, skew) if turn and skew is not None else pixels)
         height, width = part.mask.shape
         found.append(Extraction((part.top + 1, part.left + 1, height - 2, width - 2), skew, turn, part.notes))
@@ -108,7 +108,7 @@ def extract_fragments(rgba: NDArray[np.uint8], name: str, *, straighten: bool = 
     return Extracted(Puzzle(Fragments(ids, squares), None, side), dict(zip(ids, found, strict=True)), specks)
 
 
-def _cut_out(rgb: NDArray[np.uint8], part: Part) -> Pixels:
+def cut_out(rgb: NDArray[np.uint8], part: Part) -> Pixels:
     """Premultiplied pixels of a part's box; what lies outside the scan is transparent."""
     height, width = part.mask.shape
     mask = cv2.erode(part.mask, np.ones((3, 3), dtype=np.uint8))

@@ -17,24 +17,25 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.solvers.energy import placement_energy
+from jigsync.values.arrangement import Arrangement, Poses
 from jigsync.values.errors import OptionError, bad_value
 from jigsync.values.layout import FREE, Free, Grid, Layout
 from jigsync.values.measurements import Measurements
 from jigsync.values.placement import Pitch, Placed, Status, cell_pitch
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
+from jigsync.values.sides import SideScores
 
 __all__ = [
     "Assignment",
     "Budget",
-    "Found",
     "Pins",
     "Poses",
     "Progress",
@@ -158,14 +159,25 @@ class SolveRequest:
 
         `both_ways`: rows x cols and cols x rows are different answers although the gauge is not given.
         """
-        cells = [cell[:2] for cell in self.pinned_cells.values()]
-        reach = 1 + max((max(cell) for cell in cells), default=0)
-        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways, reach)
-        fitting = [grid for grid in candidates if all(grid.contains(*cell) for cell in cells)]
+        candidates, fitting = self._grids(both_ways)
         if not fitting:
             tried = ", ".join(str(grid) for grid in candidates) or "none"
             raise OptionError(f"No grid holds all the pinned cells; the grids of {len(self.ids)} fragments: {tried}.")
         return fitting
+
+    def exact_grids(self, both_ways: bool = False) -> list[Grid]:
+        """`grids` without the error: for solvers that know of others."""
+        return self._grids(both_ways)[1]
+
+    def _grids(self, both_ways: bool) -> tuple[list[Grid], list[Grid]]:
+        """Grids without holes, and those of them that hold every pin."""
+        reach = 1 + max((max(cell[:2]) for cell in self.pinned_cells.values()), default=0)
+        candidates = grids_to_try(len(self.belonging), self.grid, self.gauge_fixed or both_ways, reach)
+        return candidates, [grid for grid in candidates if self.holds_pins(grid)]
+
+    def holds_pins(self, grid: Grid) -> bool:
+        """Are all pinned cells in the grid?"""
+        return all(grid.contains(row, col) for row, col, _ in self.pinned_cells.values())
 
     def pinned(self, grid: Grid) -> dict[int, tuple[int, int]]:
         """Fragment index -> (slot in this grid, turns) of every pin."""
@@ -183,61 +195,32 @@ def _pinned_cell(name: str, pin: Pose) -> tuple[int, int, int]:
     return int(y), int(x), pin.turns
 
 
-@dataclass(frozen=True, eq=False)
-class Poses:
-    """Poses of N fragments, as arrays.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Assignment(Arrangement):
+    """What a solver returns: an arrangement, and what there is to say about it.
 
     Attributes:
-        angle: (N,) radians.
-        xy: (N, 2) px.
-        component: (N,) int64, -1 when unplaced; towards another component nothing is claimed.
-        pitch: of the cells that they lie in, px; None where there are none.
-        quarter: do they lie at quarter turns exactly (the assignment's `turns`)?
-    """
-
-    angle: NDArray[np.float64]
-    xy: NDArray[np.float64]
-    component: Ints
-    pitch: float | None = None
-    quarter: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Assignment:
-    """What a solver returns: slots and turns in a grid, or free poses.
-
-    Attributes:
-        layout: the grid the slots belong to, or free.
-        slots: (N,) int64, slot = row * cols + col, -1 when unplaced; all -1 where the layout is free.
-        turns: (N,) int64 in 0..3, the nearest where there are poses; 0 for an unplaced fragment.
         energy: of this placement under the solver's own scores; None when it has none.
         confidences: (N,) float64 in [0, 1], or None when the solver has no opinion.
         status, reason: as in `jigsync.solution.Solution`; the status alone says whether it failed.
         note: one sentence about how the answer was reached (proof, time limit, restarts), or "".
         proven: True only when the solver proved that no placement has a lower energy.
-        poses: where fragments lie, unless they stand in the middle of their cells at quarter turns.
+        stopped: did a time limit or a cancel end the search?
+        more: other pictures that were in the pile, each an answer about all fragments; those of this picture and of
+            the others have no place in it.
     """
 
-    layout: Layout
-    slots: Ints
-    turns: Ints
     energy: float | None = None
     confidences: NDArray[np.float64] | None = None
     status: Status = "ok"
     reason: str = ""
     note: str = ""
     proven: bool = False
-    poses: Poses | None = None
+    stopped: bool = False
+    more: tuple[Assignment, ...] = ()
 
     def __bool__(self) -> bool:
         return self.status != "failed"
-
-    @property
-    def grid(self) -> Grid:
-        """The grid the slots belong to; OptionError where there is none."""
-        if not isinstance(self.layout, Grid):
-            raise OptionError("This answer has no grid.")
-        return self.layout
 
     def placed(self, puzzle: Puzzle) -> tuple[dict[str, Placed], Pitch | None]:
         """id -> Placed, in pixels, and the pitch of a grid's cells."""
@@ -272,33 +255,25 @@ class Assignment:
     ) -> Assignment:
         """Free poses; "partial" when a reason is given."""
         n = len(poses.angle)
-        nowhere = np.full(n, -1, np.int64)
-        status: Status = "partial" if reason else "ok"
-        return cls(FREE, nowhere, np.zeros(n, np.int64), energy, confidences, status, reason, poses=poses)
+        said: Status = "partial" if reason else "ok"
+        nowhere, turns = np.full(n, -1, np.int64), np.zeros(n, np.int64)
+        return cls(FREE, nowhere, turns, poses, energy=energy, confidences=confidences, status=said, reason=reason)
 
     @classmethod
     def of(
-        cls,
-        request: SolveRequest,
-        grid: Grid,
-        slots: Ints,
-        turns: Ints,
-        energy: float,
-        *,
-        note: str = "",
-        proven: bool = False,
+        cls, request: SolveRequest, found: Arrangement, energy: float, *, note: str = "", proven: bool = False
     ) -> Assignment:
-        """An answer for the fragments that belong, with its status worked out: "partial" when some have no slot.
+        """An answer in cells for the fragments that belong, with its status worked out: "partial" when some have no
+        slot.
 
-        Shapes: slots, turns (len(request.belonging),).
+        Args:
+            found: of the fragments `request.belonging`, not of all ids.
         """
-        chosen = request.belonging
-        all_slots, all_turns = np.full(len(request.ids), -1, np.int64), np.zeros(len(request.ids), np.int64)
-        all_slots[chosen], all_turns[chosen] = slots, np.where(slots >= 0, turns, 0)
-        left = int(np.sum(slots < 0))
-        reason = f"{left} of {len(chosen)} fragments found no slot in the {grid} grid." if left else ""
-        status: Status = "partial" if left else "ok"
-        return cls(grid, all_slots, all_turns, energy, None, status, reason, note, proven)
+        every, left = found.among(len(request.ids), request.belonging), int(np.sum(found.slots < 0))
+        reason = f"{left} of {found.n} fragments found no slot in the {found.layout} grid." if left else ""
+        said: Status = "partial" if left else "ok"
+        verdict = cls(every.layout, every.slots, every.turns, energy=energy, status=said, reason=reason)
+        return replace(verdict, note=note, proven=proven)
 
 
 class Solver(Protocol):
@@ -369,44 +344,41 @@ def grids_to_try(n: int, grid: Grid | None, gauge_fixed: bool, reach: int = 1) -
     return [g for g in found if max(g.shape) <= longest or set(g.shape) == set(found[0].shape)]
 
 
-class Found(NamedTuple):
-    """A placement of the fragments that belong (not of all ids), with its energy."""
-
-    slots: Ints
-    turns: Ints
-    energy: float
-
-
 Pins = Mapping[int, tuple[int, int]]
 """Index among the fragments that belong -> (slot, turns)."""
 
 
+Attempt = Callable[[Grid, Pins, float], Arrangement | None]
+"""(grid, pins, energy to beat) -> the fragments that belong (not all ids), or None when nothing beats that energy."""
+
+
 def over_grids(
-    request: SolveRequest, budget: Budget, attempt: Callable[[Grid, Pins, float], Found | None], *, proof: str = ""
+    request: SolveRequest, budget: Budget, scores: SideScores, attempt: Attempt, *, proof: str = ""
 ) -> Assignment:
     """Makes one attempt per grid and keeps the one of least energy.
 
     Args:
-        attempt: (grid, pins, energy to beat) -> a placement, or None when nothing beats that energy. The first grid
-            is always attempted; later ones only while the budget lasts.
+        scores: of the fragments that belong.
+        attempt: the first grid is always attempted; later ones only while the budget lasts.
         proof: for a solver that proves its answers: the note to give when no attempt was cut short.
     """
     chosen = request.belonging
-    best: tuple[Grid, Found] | None = None
+    best: Arrangement | None = None
+    least = np.inf
     grids = request.grids()
     for done, grid in enumerate(grids):
-        if done and not budget.go_on("grids", done / len(grids), best[1].energy if best else None):
+        if done and not budget.go_on("grids", done / len(grids), least if best is not None else None):
             break
         pins = {int(np.searchsorted(chosen, i)): pin for i, pin in request.pinned(grid).items()}
-        found = attempt(grid, pins, best[1].energy if best else np.inf)
-        if found is not None and (best is None or found.energy < best[1].energy):
-            best = grid, found
-            budget.best = Assignment.of(request, grid, *found)
+        found = attempt(grid, pins, least)
+        if found is None or (energy := placement_energy(scores, found)) >= least:
+            continue
+        best, least = found, energy
+        budget.best = Assignment.of(request, best, least)
     if best is None:
         return Assignment.failure(len(request.ids), f"No placement was found. {budget.stopped}".strip())
-    grid, found = best
     note = budget.stopped or proof
-    return Assignment.of(request, grid, *found, note=note, proven=bool(proof) and not budget.stopped)
+    return Assignment.of(request, best, least, note=note, proven=bool(proof) and not budget.stopped)
 
 
 DEFAULT: Final = "jigsync"

@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from jigsync.solvers.energy import Ints, score_pairs, touching_sides
+from jigsync.solvers.energy import score_pairs, touching_sides
 from jigsync.solvers.table import SideTable
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import FormatError
-from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores
 
 Floats = NDArray[np.float64]
@@ -62,13 +62,13 @@ class Confidence:
         return np.exp(_log_p(np.array([*self.weights, self.bias, self.power]), seen))
 
 
-def observe(scores: SideScores, grid: Grid, slots: Ints, turns: Ints, marginals: Floats) -> Seen:
+def observe(scores: SideScores, found: Arrangement, marginals: Floats) -> Seen:
     """Looks at a placement.
 
-    Shapes: slots (N,) with -1 for unplaced, turns (N,), marginals (N,).
+    Shapes: marginals (N,).
     """
-    n = len(slots)
-    s, t = touching_sides(grid, slots, turns)
+    n = found.n
+    s, t = touching_sides(found)
     i, j = s // 4, t // 4
     share = np.clip(marginals, LEAST_SHARE, 1 - LEAST_SHARE)
     drawn = np.log(share / (1 - share))
@@ -77,7 +77,7 @@ def observe(scores: SideScores, grid: Grid, slots: Ints, turns: Ints, marginals:
     of_seams = np.clip(score_pairs(scores, s, t) - others, -LARGEST_MARGIN, LARGEST_MARGIN)
     seams = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
     margin = (np.bincount(i, of_seams, n) + np.bincount(j, of_seams, n)) / np.maximum(seams, 1)
-    placed = slots >= 0
+    placed = found.slots >= 0
     columns = []
     for own in (drawn, margin):
         region = own
@@ -87,15 +87,13 @@ def observe(scores: SideScores, grid: Grid, slots: Ints, turns: Ints, marginals:
     return Seen(np.log(share), np.stack(columns, axis=1))
 
 
-def confidences(
-    scores: SideScores, grid: Grid, slots: Ints, turns: Ints, marginals: Floats, pinned: Iterable[int] = ()
-) -> Floats:
+def confidences(scores: SideScores, found: Arrangement, marginals: Floats, pinned: Iterable[int] = ()) -> Floats:
     """(N,) calibrated confidences of a placement: 0 for an unplaced fragment, 1 for a pinned one."""
-    p = shipped().of(observe(scores, grid, slots, turns, marginals))
-    p[slots < 0] = 0.0
+    p = shipped().of(observe(scores, found, marginals))
+    p[found.slots < 0] = 0.0
     p[list(pinned)] = 1.0
-    if grid.size == 1:
-        p[slots >= 0] = 1.0  # up to the global turn there is nothing to get wrong
+    if found.grid.size == 1:
+        p[found.slots >= 0] = 1.0  # up to the global turn there is nothing to get wrong
     return p
 
 

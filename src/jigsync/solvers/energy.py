@@ -1,8 +1,10 @@
 """The energy of a placement under side scores, in plain numpy: what every solver minimises and every test checks.
 
-    E(slots, turns) = - sum over touching sides (s, t) of score[s, t] - sum over sides s that face out of border[s]
+    score(arrangement) = sum over touching sides (s, t) of score[s, t] + sum over sides s that face out of border[s]
+    E(arrangement)     = - score(arrangement)
 
-A slot without a fragment touches nothing. Turning the whole assembly does not change E.
+A slot without a fragment touches nothing. Turning the whole assembly does not change E. Searches that add up scores
+maximise a *score*; what is called *energy* is minimised, everywhere, and only this file turns one into the other.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.values import z4
-from jigsync.values.layout import Grid
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.sides import SideScores
 
 Ints = NDArray[np.int64]
@@ -42,20 +44,12 @@ def score_pairs(scores: SideScores, s: Ints, t: Ints) -> NDArray[np.float64]:
     return np.where(keys[at] == wanted, values[at].astype(np.float64), scores.floor)
 
 
-def occupants(grid: Grid, slots: Ints) -> Ints:
-    """(rows, cols) fragment index of each cell, -1 for a hole."""
-    out = np.full(grid.size, -1, dtype=np.int64)
-    placed = np.flatnonzero(slots >= 0)
-    out[slots[placed]] = placed
-    return out.reshape(grid.shape)
-
-
-def touching_sides(grid: Grid, slots: Ints, turns: Ints) -> tuple[Ints, Ints]:
+def touching_sides(found: Arrangement) -> tuple[Ints, Ints]:
     """All touching pairs of sides of a placement, each once: the left or upper fragment's side first.
 
-    Shapes: slots, turns (N,) -> two arrays (M,).
+    Shapes: -> two arrays (M,).
     """
-    cells = occupants(grid, slots)
+    cells, turns = found.fragments, found.turns
     firsts, seconds = [], []
     for bearing, first, second in ((z4.E, cells[:, :-1], cells[:, 1:]), (z4.S, cells[:-1], cells[1:])):
         both = (first >= 0) & (second >= 0)
@@ -65,9 +59,9 @@ def touching_sides(grid: Grid, slots: Ints, turns: Ints) -> tuple[Ints, Ints]:
     return np.concatenate(firsts), np.concatenate(seconds)
 
 
-def outer_sides(grid: Grid, slots: Ints, turns: Ints) -> Ints:
-    """The sides that face out of the grid. Shapes: slots, turns (N,) -> (M,)."""
-    cells = occupants(grid, slots)
+def outer_sides(found: Arrangement) -> Ints:
+    """The sides that face out of the grid. Shapes: -> (M,)."""
+    cells, turns = found.fragments, found.turns
     rims = ((z4.E, cells[:, -1]), (z4.N, cells[0]), (z4.W, cells[:, 0]), (z4.S, cells[-1]))
     return np.concatenate([4 * rim[rim >= 0] + (bearing - turns[rim[rim >= 0]]) % 4 for bearing, rim in rims])
 
@@ -77,12 +71,18 @@ def border_scores(scores: SideScores) -> NDArray[np.float32]:
     return np.zeros(4 * scores.n, dtype=np.float32) if scores.border is None else scores.border
 
 
-def placement_energy(scores: SideScores, grid: Grid, slots: Ints, turns: Ints) -> float:
-    """-sum of the scores over all touching sides and those of the border; lower is better.
+def placement_score(scores: SideScores, found: Arrangement) -> float:
+    """The sum of the scores over all touching sides and those of the border; higher is better."""
+    s, t = touching_sides(found)
+    outer = border_scores(scores)[outer_sides(found)]
+    return float(score_pairs(scores, s, t).sum() + outer.sum(dtype=np.float64))
 
-    Shapes: slots (N,) with -1 for unplaced, turns (N,).
-    """
-    slots, turns = np.asarray(slots, np.int64), np.asarray(turns, np.int64)
-    s, t = touching_sides(grid, slots, turns)
-    outer = border_scores(scores)[outer_sides(grid, slots, turns)]
-    return -float(score_pairs(scores, s, t).sum() + outer.sum(dtype=np.float64))
+
+def placement_energy(scores: SideScores, found: Arrangement) -> float:
+    """The energy of a placement; lower is better."""
+    return energy_of(placement_score(scores, found))
+
+
+def energy_of(score: float) -> float:
+    """The energy of what has this score: E = - score, and the score of what has this energy."""
+    return -score

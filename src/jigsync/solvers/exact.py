@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.engine.native import branch_and_bound
-from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import placement_energy
+from jigsync.solvers.base import Assignment, Budget, Pins, SolveRequest, over_grids
+from jigsync.solvers.energy import energy_of
 from jigsync.solvers.table import SideTable
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import OptionError
 from jigsync.values.layout import Grid
 
@@ -40,7 +41,7 @@ class Exact:
         table, budget = SideTable.of(request), Budget(request)
         dense = np.maximum(table.scores.to_dense(), np.float32(LOWEST)) if table.n <= MOST_ITEMS else None
 
-        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found | None:
+        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Arrangement | None:
             if dense is None or grid.size > MOST_ITEMS:
                 raise OptionError(
                     f"The solver 'exact' takes at most {MOST_ITEMS} fragments and slots."
@@ -50,19 +51,12 @@ class Exact:
 
             def go_on(nodes: int, score: float) -> bool:
                 most[0] = 1 - (1 - most[0]) * 0.98  # nobody knows how many nodes there will be
-                return budget.go_on("branch", most[0], -score)
+                return budget.go_on("branch", most[0], energy_of(score))
 
             allowed = allowed_turns(table.n, grid, pins, request.upright)
-            branched = branch_and_bound(dense, grid, allowed, -to_beat, go_on, table.scores.border)
-            if branched.fragments is None:
-                return None
-            slots, turns = np.full(table.n, -1, np.int64), np.zeros(table.n, np.int64)
-            filled = np.flatnonzero(branched.fragments >= 0)
-            slots[branched.fragments[filled]] = filled
-            turns[branched.fragments[filled]] = branched.turns[filled]
-            return Found(slots, turns, placement_energy(table.scores, grid, slots, turns))
+            return branch_and_bound(dense, grid, allowed, energy_of(to_beat), go_on, table.scores.border).best
 
-        return over_grids(request, budget, attempt, proof="Proven: no placement has a lower energy.")
+        return over_grids(request, budget, table.scores, attempt, proof="Proven: no placement has a lower energy.")
 
 
 def allowed_turns(n: int, grid: Grid, pins: Pins, upright: bool) -> NDArray[np.uint8]:

@@ -13,10 +13,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import Ints, border_scores
+from jigsync.solvers.base import Assignment, Budget, Pins, SolveRequest, over_grids
+from jigsync.solvers.energy import Ints, border_scores, energy_of
 from jigsync.solvers.table import SideTable
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import OptionError
 from jigsync.values.layout import Grid
 
@@ -41,7 +42,7 @@ class Exhaustive:
         table, budget = SideTable.of(request), Budget(request)
         dense, border = table.scores.to_dense(), border_scores(table.scores)
 
-        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found | None:
+        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Arrangement:
             items, most = max(table.n, grid.size), MOST_UPRIGHT if request.upright else MOST_TURNED
             if items > most:
                 raise OptionError(
@@ -51,12 +52,12 @@ class Exhaustive:
                 )
             return best_of_all(dense, border, grid, pins, request.upright, budget)
 
-        return over_grids(request, budget, attempt, proof="Every placement was tried.")
+        return over_grids(request, budget, table.scores, attempt, proof="Every placement was tried.")
 
 
 def best_of_all(
     dense: NDArray[np.float32], border: NDArray[np.float32], grid: Grid, pins: Pins, upright: bool, budget: Budget
-) -> Found | None:
+) -> Arrangement:
     """The placement with the largest sum of scores.
 
     Shapes: dense (4N, 4N), border (4N,).
@@ -77,7 +78,7 @@ def best_of_all(
 
     best_score, best_order, best_turns = -np.inf, orders[0], np.zeros(slots, np.int64)
     for start in range(0, len(orders), step):
-        if start and not budget.go_on("enumerate", start / len(orders), -best_score):
+        if start and not budget.go_on("enumerate", start / len(orders), energy_of(best_score)):
             break
         part = orders[start : start + step]
         total = np.zeros((len(part), *shape))
@@ -99,7 +100,7 @@ def best_of_all(
     real = best_order < n
     found_slots[best_order[real]] = np.flatnonzero(real)
     found_turns[best_order[real]] = best_turns[real]
-    return Found(found_slots, found_turns, -best_score)
+    return Arrangement(grid, found_slots, found_turns)
 
 
 def permutations(m: int) -> Ints:

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.engine.native import Breeding, breed
-from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import Ints, placement_energy, score_pairs
+from jigsync.solvers.base import Assignment, Budget, Pins, SolveRequest, over_grids
+from jigsync.solvers.energy import Ints, energy_of, score_pairs
 from jigsync.solvers.table import SideTable
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import bad_value
 from jigsync.values.layout import Grid
 
@@ -88,30 +89,29 @@ class Genetic:
         table, budget = SideTable.of(request), Budget(request)
         size = self.population or min(1000, max(100, 10 * table.n))
 
-        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found:
+        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Arrangement:
             rng = np.random.default_rng([request.seed, grid.rows, grid.cols])
             return self._evolve(World(table, grid, pins), size, rng, request.threads, budget)
 
-        return over_grids(request, budget, attempt)
+        return over_grids(request, budget, table.scores, attempt)
 
-    def _evolve(self, world: World, size: int, rng: np.random.Generator, threads: int, budget: Budget) -> Found:
+    def _evolve(self, world: World, size: int, rng: np.random.Generator, threads: int, budget: Budget) -> Arrangement:
         people = world.random(size, rng)
         waited = 0
         with ThreadPoolExecutor(threads) as pool:
             for generation in range(self.generations):
                 best, done = float(people.fitness[0]), generation / self.generations
-                if waited >= PATIENCE or not budget.go_on("breed", done, -best):
+                if waited >= PATIENCE or not budget.go_on("breed", done, energy_of(best)):
                     break
                 breed_some = world.plan(people, rng)
                 bred = [people.some(slice(ELITE))]
                 for part in np.array_split(np.arange(size - ELITE), max(1, size * world.table.n // BATCH)):
                     bred += pool.map(breed_some, [share for share in np.array_split(part, threads) if len(share)])
-                    if not budget.go_on("breed", done, -best):
+                    if not budget.go_on("breed", done, energy_of(best)):
                         break
                 people = People.fittest_first(bred)
                 waited = 0 if people.fitness[0] > best + 1e-6 else waited + 1
-        first = people.slots[0].astype(np.int64), people.turns[0].astype(np.int64)
-        return Found(*first, placement_energy(world.table.scores, world.grid, *first))
+        return Arrangement(world.grid, people.slots[0], people.turns[0])
 
 
 def roulette(fitness: NDArray[np.float64], children: int, rng: np.random.Generator) -> NDArray[np.int32]:
@@ -186,7 +186,7 @@ class World:
         return out
 
     def fitness(self, slots: Placements, turns: Placements) -> NDArray[np.float64]:
-        """Minus the energy of every individual.
+        """The score of every individual.
 
         Shapes: (P, N), (P, N) -> (P,).
         """

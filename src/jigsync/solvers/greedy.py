@@ -19,10 +19,11 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import Ints, placement_energy, touching_sides
-from jigsync.solvers.growth import Growth, Layout
+from jigsync.solvers.base import Assignment, Budget, Pins, SolveRequest, over_grids
+from jigsync.solvers.energy import placement_score, touching_sides
+from jigsync.solvers.growth import Growth, Kernel
 from jigsync.solvers.table import SideTable
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 
 MOST_ROUNDS = 30
@@ -44,37 +45,36 @@ class Greedy:
         """Placer, segmenter, shifter for each grid."""
         table, budget = SideTable.of(request), Budget(request)
 
-        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found:
+        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Arrangement:
             # While the gauge is free, the first fragment may stand upright or lie on its side in an oblong grid.
             starts = (0, 1) if not request.gauge_fixed and grid.rows != grid.cols else (0,)
             kernels = [_pinned(grid, pins)] if pins else [first_kernel(table, turns) for turns in starts]
             return max((improve(table, grid, kernel, pins, budget) for kernel in kernels), key=lambda pair: pair[0])[1]
 
-        return over_grids(request, budget, attempt)
+        return over_grids(request, budget, table.scores, attempt)
 
 
 def improve(
-    table: SideTable, grid: Grid, kernel: Layout, pins: Pins, budget: Budget
-) -> tuple[tuple[float, float], Found]:
-    """The rounds of one kernel: the best (estimate, -energy) and its placement."""
-    best: tuple[tuple[float, float], Found] | None = None
+    table: SideTable, grid: Grid, kernel: Kernel, pins: Pins, budget: Budget
+) -> tuple[tuple[float, float], Arrangement]:
+    """The rounds of one kernel: the best (estimate, score) and its placement."""
+    best: tuple[tuple[float, float], Arrangement] | None = None
     for _ in range(MOST_ROUNDS):
         growth = Growth(table, grid, kernel, floating=not pins)
         finished = growth.grow(budget, "place")
-        slots, turns = growth.layout()
-        found = Found(slots, turns, placement_energy(table.scores, grid, slots, turns))
-        quality = buddies_fraction(table, grid, slots, turns), -found.energy
+        found = growth.arrangement()
+        quality = buddies_fraction(table, found), placement_score(table.scores, found)
         if best is not None and quality <= best[0]:
             break
         best = quality, found
-        kernel = largest_segment(table, grid, slots, turns, pins)
+        kernel = largest_segment(table, found, pins)
         if not finished or len(kernel.fragments) == growth.placed:
             break
     assert best is not None
     return best
 
 
-def first_kernel(table: SideTable, turns: int) -> Layout:
+def first_kernel(table: SideTable, turns: int) -> Kernel:
     """The fragment with the most best buddies; of equal ones, that whose buddies have the most themselves.
 
     Further ties go to the largest sum of its buddies' scores, then to the first.
@@ -84,31 +84,30 @@ def first_kernel(table: SideTable, turns: int) -> Layout:
     theirs = np.where(buddies >= 0, counts[buddies // 4], 0).sum(axis=1)
     scores = np.where(buddies >= 0, table.best[1].reshape(-1, 4), 0.0).sum(axis=1)
     first = np.lexsort((np.arange(table.n), -scores, -theirs, -counts))[:1]
-    return Layout(first, np.zeros((1, 2), np.int64), np.full(1, turns))
+    return Kernel(first, np.zeros((1, 2), np.int64), np.full(1, turns))
 
 
-def buddies_fraction(table: SideTable, grid: Grid, slots: Ints, turns: Ints) -> float:
+def buddies_fraction(table: SideTable, found: Arrangement) -> float:
     """The best-buddies metric: the fraction of touching sides that are best buddies."""
-    s, t = touching_sides(grid, slots, turns)
+    s, t = touching_sides(found)
     return float(np.mean(table.buddies[s] == t)) if len(s) else 0.0
 
 
-def largest_segment(table: SideTable, grid: Grid, slots: Ints, turns: Ints, pins: Pins) -> Layout:
+def largest_segment(table: SideTable, found: Arrangement, pins: Pins) -> Kernel:
     """The largest region joined by best buddies; with pins, the pinned fragments and all regions around them."""
-    s, t = touching_sides(grid, slots, turns)
+    s, t = touching_sides(found)
     buddies = table.buddies[s] == t
     i, j = s[buddies] // 4, t[buddies] // 4
     graph = coo_array((np.ones(len(i)), (i, j)), shape=(table.n, table.n))
     _, region = connected_components(graph, directed=False)
     if pins:
-        kept = np.isin(region, region[list(pins)]) & (slots >= 0)
+        kept = np.isin(region, region[list(pins)]) & (found.slots >= 0)
     else:
-        kept = (region == np.bincount(region[slots >= 0]).argmax()) & (slots >= 0)
+        kept = (region == np.bincount(region[found.slots >= 0]).argmax()) & (found.slots >= 0)
     fragments = np.flatnonzero(kept)
-    cells = np.stack(np.divmod(slots[fragments], grid.cols), axis=-1)
-    return Layout(fragments, cells, turns[fragments])
+    return Kernel(fragments, found.cells[fragments], found.turns[fragments])
 
 
-def _pinned(grid: Grid, pins: Pins) -> Layout:
+def _pinned(grid: Grid, pins: Pins) -> Kernel:
     cells = np.array([grid.cell(slot) for slot, _ in pins.values()], dtype=np.int64)
-    return Layout(np.array(list(pins), dtype=np.int64), cells, np.array([turns for _, turns in pins.values()]))
+    return Kernel(np.array(list(pins), dtype=np.int64), cells, np.array([turns for _, turns in pins.values()]))

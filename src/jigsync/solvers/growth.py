@@ -22,10 +22,11 @@ from jigsync.solvers.base import Budget
 from jigsync.solvers.energy import Ints
 from jigsync.solvers.table import SideTable
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 
 
-class Layout(NamedTuple):
+class Kernel(NamedTuple):
     """Some fragments in a common frame.
 
     Shapes: fragments (M,), cells (M, 2) as (row, col) of any origin, turns (M,).
@@ -58,7 +59,7 @@ class Growth:
     """A kernel and the free cells around it."""
 
     def __init__(
-        self, table: SideTable, grid: Grid, kernel: Layout, *, floating: bool, prefer_buddies: bool = True
+        self, table: SideTable, grid: Grid, kernel: Kernel, *, floating: bool, prefer_buddies: bool = True
     ) -> None:
         self._table, self._grid, self._floating = table, grid, floating
         self._buddies = table.buddies if prefer_buddies else np.full(4 * table.n, -1, dtype=np.int64)
@@ -108,11 +109,8 @@ class Growth:
             self.place(choice.fragment, cell, choice.turns)
         return True
 
-    def layout(self) -> tuple[Ints, Ints]:
-        """(slots, turns) of all fragments, -1 where unplaced; what a stopped growth left over fills up in order.
-
-        Shapes: two (N,).
-        """
+    def arrangement(self) -> Arrangement:
+        """All fragments; what a stopped growth left over fills up in order."""
         slots = np.full(self._table.n, -1, dtype=np.int64)
         rows, cols = np.nonzero(self._occupant >= 0)
         top, left = (self._box[0], self._box[2]) if self._floating else (0, 0)
@@ -120,7 +118,7 @@ class Growth:
         free_slots = np.setdiff1d(np.arange(self._grid.size), slots)
         waiting = np.flatnonzero(slots < 0)[: len(free_slots)]
         slots[waiting] = free_slots[: len(waiting)]
-        return slots, self._cell_turns
+        return Arrangement(self._grid, slots, self._cell_turns)
 
     def _is_open(self, cell: tuple[int, int]) -> bool:
         """On the canvas, free, and inside a bounding box that fits into the grid."""

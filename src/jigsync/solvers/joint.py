@@ -1,57 +1,36 @@
-"""`jigsync`, the default: joint MAP over slot and turns by the compiled decoder, for every grid that is possible.
+"""`jigsync`, the default: joint MAP over slot and turns by the compiled decoder, for every picture that is in the pile.
 
-    energy = - (joint log-probability of all pairs and single fragments, up to a constant)      lower is better
-
-An unknown grid is decided by the energy: scores are log-ratios against "not neighbours", so a grid with more right
-neighbours wins over one with fewer. Long grids are less likely beforehand:
-
-    log p(grid) = - max(N, FEW) h(log(rows / cols)) + const,    h(x) = LONG x^2, for |x| > 1 LONG (2 |x| - 1)
-
-which hardly tells 3 : 2 from 4 : 3 and goes against strips. Few fragments say little about their grid. Many that are
-hard to measure say little, too, but each adds its noise to the energy: a prior that does not grow with N puts a square
-picture of a hundred eroded fragments into 2 rows. Where seams can be read, a wrong grid breaks so many of them that the
-prior decides nothing.
-
-Factorizations that are not too long (`base.grids_to_try`) climb a ladder: all of them with little effort, those that
-come near the best one with more, and the best of these with all of it: more effort raises the energies of all grids by
-much the same.
+What hangs together (`parts`) tells before any search whether the pile holds one picture or more, and about which grids
+they have. Every picture is decoded on its own (`ladder`): those of a pile that holds several are believed when they
+explain what was measured better than one picture does.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jigsync.engine.search import MapResult, solve_map
 from jigsync.solvers.base import Assignment, Budget, SolveRequest
+from jigsync.solvers.cluster import Cluster
 from jigsync.solvers.confidence import confidences
+from jigsync.solvers.energy import energy_of
 from jigsync.solvers.evidence import Evidence
 from jigsync.solvers.free.solver import Free as FreePoses
-from jigsync.values.layout import Free, Grid
+from jigsync.solvers.grids import grids_of
+from jigsync.solvers.ladder import LADDER, LEFT, Found, climb
+from jigsync.solvers.parts import parts_of
+from jigsync.solvers.pictures import LONERS, about_the_rest, peeled, without
+from jigsync.values.layout import Free
 
-LADDER: Final = ((0.03, 4), (0.1, 1))
-"""(effort, most grids kept afterwards) of each rung before the last, which has effort 1."""
-LONG, FEW = 0.3, 9
-"""Nats a fragment for a picture e times as long as wide, and the least number of fragments that is reckoned with. A
-hundred eroded fragments have about the same energy in 5 rows as in 10 while the search is short."""
-MARGIN: Final = 0.15
-"""Of the grids of a rung, those go on whose energy is within this share of the best one's: little effort leaves a hard
-puzzle's true grid behind a wrong one, but never by much."""
+MOST: Final = 1000
+"""Fragments of a pile that is asked what hangs together; of larger ones it takes too long."""
+ANOTHER: Final = 2.0
+"""Nats that a further picture is less likely beforehand."""
 
-
-class _Found(NamedTuple):
-    result: MapResult
-    grid: Grid
-
-    @property
-    def worth(self) -> float:
-        """Log-probability of the placement and its grid, up to a constant."""
-        n, x = int((self.result.slots >= 0).sum()), abs(math.log(self.grid.rows / self.grid.cols))
-        return self.result.energy - LONG * max(n, FEW) * (x * x if x < 1 else 2 * x - 1)
+_Picture = tuple[SolveRequest, Found]
+"""What was asked about a picture, and what was found."""
 
 
 class Joint:
@@ -59,7 +38,7 @@ class Joint:
 
     name = "jigsync"
     summary = "joint MAP over slot and turns: growth, annealing and large-neighbourhood search, compiled"
-    assumes = "nothing: unknown turns, unknown grid, holes, extra fragments, pins, any measurer"
+    assumes = "nothing: unknown turns, unknown grid, holes, strangers, several pictures, pins, any measurer"
 
     def solve(self, request: SolveRequest) -> Assignment:
         """Places the fragments; the best energy over all grids, or free poses where the layout is free."""
@@ -67,80 +46,47 @@ class Joint:
             return FreePoses().solve(request)
         budget = Budget(request)
         evidence = Evidence.of(request.measurements)
-        grids = request.grids(both_ways=evidence.sees_the_gauge)
-        rungs = [*LADDER, (1.0, 1)] if len(grids) > 1 else [(1.0, 1)]
-        work = sum(effort for effort, _ in rungs)
-        done = 0.0
-        best: _Found | None = None
-        for effort, keep in rungs:
-            if len(grids) == 1 and effort < 1:  # decided: nothing is left to compare
-                done += effort / work
-                continue
-            found = []
-            for k, grid in enumerate(grids):
-                share = effort / work / len(grids)
-                found.append(_Found(_run(request, evidence, grid, budget, effort, done, share, len(grids) - k), grid))
-                done += share
-            found.sort(key=lambda f: -f.worth)
-            enough = found[0].worth - MARGIN * abs(found[0].worth)
-            grids = [f.grid for f in found[:keep] if f.worth >= enough]
-            if best is None or best.grid != found[0].grid or found[0].worth > best.worth:
-                best = found[0]
-            if budget.stopped:
-                break
-        assert best is not None
-        return _answer(request, evidence, best, budget)
+        answers = [_answer(part, evidence, found, budget) for part, found in _pile(request, evidence, budget)]
+        return replace(answers[0], more=tuple(answers[1:]))
 
 
-def _run(
-    request: SolveRequest,
-    evidence: Evidence,
-    grid: Grid,
-    budget: Budget,
-    effort: float,
-    done: float,
-    share: float,
-    left: int,
-) -> MapResult:
-    """One grid; `done` and `share` place it on the progress bar, `left` grids share the time that is left."""
-    index = {name: k for k, name in enumerate(request.ids)}
-    seconds = budget.seconds_left
-    return solve_map(
-        evidence.scores,
-        grid,
-        unary_turns=evidence.unary_turns,
-        unary_cells=evidence.cells(grid),
-        unary_poses=evidence.poses(grid),
-        full=evidence.full(grid),
-        pins=request.pinned(grid),
-        excluded=[index[name] for name in request.excluded],
-        upright=request.upright,
-        seed=request.seed,
-        time_limit=None if seconds is None else max(1e-3, seconds / left),
-        effort=effort,
-        threads=request.threads,
-        progress=lambda energy, part: budget.go_on(
-            f"solving {grid}", done + share * part, -energy if math.isfinite(energy) else None
-        ),
-        better=lambda energy, slots, turns: _show(request, grid, budget, energy, slots, turns),
-    )
+def _pile(request: SolveRequest, evidence: Evidence, budget: Budget) -> list[_Picture]:
+    """The pictures of a pile, each decoded on its own."""
+    readable = evidence.scores.dense is not None and evidence.scores.n <= MOST
+    clusters = parts_of(request, evidence.scores) if readable else []
+    core = clusters[0] if clusters else None
+    grids = grids_of(request, core, evidence.sees_the_gauge)
+    first = peeled(request, clusters) if clusters else None
+    if first is not None:
+        several = _several(request, evidence, first, clusters, budget)
+        whole = climb(request, evidence, grids, core, budget, LADDER[:1])
+        n = len(request.belonging)
+        if len(several) > 1 and _worth(several, n) > _worth([(request, whole)], n):
+            return several
+    return [(request, climb(request, evidence, grids, core, budget))]
 
 
-def _show(
-    request: SolveRequest, grid: Grid, budget: Budget, energy: float, slots: NDArray[np.int32], turns: NDArray[np.int32]
-) -> None:
-    """Lets the progress show a placement that is better than what was seen in any grid."""
-    if request.progress is not None and (budget.best is None or -energy < (budget.best.energy or 0.0)):
-        chosen = request.belonging
-        budget.best = Assignment.of(
-            request, grid, slots[chosen].astype(np.int64), turns[chosen].astype(np.int64), -energy
-        )
+def _several(
+    request: SolveRequest, evidence: Evidence, first: Cluster, clusters: list[Cluster], budget: Budget
+) -> list[_Picture]:
+    """One picture is decoded, and then what it leaves over."""
+    later = {i for other in clusters if other is not first and len(other.fragments) > LONERS for i in other.fragments}
+    part = without(request, later)
+    found = climb(part, evidence, grids_of(part, first, evidence.sees_the_gauge), first, budget)
+    rest = about_the_rest(request, np.flatnonzero(found.slots >= 0).tolist())
+    return [(part, found), *(_pile(rest, evidence, budget) if len(rest.belonging) > 1 else [])]
 
 
-def _answer(request: SolveRequest, evidence: Evidence, best: _Found, budget: Budget) -> Assignment:
-    result, grid = best
+def _worth(pictures: list[_Picture], n: int) -> float:
+    """Log-probability of the pictures of a pile of n fragments, up to a constant."""
+    placed = [int((found.slots >= 0).sum()) for _, found in pictures]
+    worth = sum(found.worth - found.less(count) for (_, found), count in zip(pictures, placed, strict=True))
+    return worth - LEFT * (n - sum(placed)) - ANOTHER * (len(pictures) - 1)
+
+
+def _answer(request: SolveRequest, evidence: Evidence, best: Found, budget: Budget) -> Assignment:
+    result = best.result
     note = budget.stopped or f"{result.starts} starts, {result.moves:,} moves"
-    slots, turns = (part[request.belonging].astype(np.int64) for part in (result.slots, result.turns))
-    answer = Assignment.of(request, grid, slots, turns, -result.energy, note=note)
-    sure = confidences(evidence.scores, grid, answer.slots, answer.turns, result.marginals, pinned=request.pinned(grid))
-    return replace(answer, confidences=sure)
+    answer = Assignment.of(request, best.placement.select(request.belonging), energy_of(best.score), note=note)
+    sure = confidences(evidence.scores, answer, result.marginals, pinned=request.pinned(best.grid))
+    return replace(answer, confidences=sure, stopped=bool(budget.stopped))

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from jigsync.solvers.base import Assignment, Poses
+from jigsync.solvers.base import Assignment
 from jigsync.solvers.free.seat import seated
 from jigsync.values import angles
+from jigsync.values.arrangement import Poses
 from jigsync.values.cell_frames import CellFrames
 from jigsync.values.layout import Grid
 
@@ -114,12 +115,13 @@ def in_frames(answer: Assignment, frames: CellFrames) -> Assignment:
     """An answer in cells as the poses of fragments whose cells lie like this in their pictures, outlines meeting."""
     if not answer or answer.poses is not None:
         return answer
-    row, col = answer.slots // answer.grid.cols, answer.slots % answer.grid.cols
+    row, col = answer.cells.T
     angle, xy = frames.poses(row, col, answer.turns)
     pose = seated(frames, row, col, np.concatenate([xy, angle[:, None]], axis=1))
     xy, angle = pose[:, :2], pose[:, 2]
     component = np.where(answer.slots >= 0, 0, -1)
-    return replace(answer, poses=Poses(angle, xy, component, pitch=frames.pitch, quarter=frames.quarter))
+    more = tuple(in_frames(other, frames) for other in answer.more)
+    return replace(answer, poses=Poses(angle, xy, component, pitch=frames.pitch, quarter=frames.quarter), more=more)
 
 
 def _origin(at: Floats, pitch: float) -> Floats:

@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import placement_energy
+from jigsync.solvers.base import Assignment, Budget, Pins, SolveRequest, over_grids
 from jigsync.solvers.paper_free import solve_free
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import SyncResult, synchronize
@@ -59,14 +58,13 @@ class Paper:
         if len(chosen) < len(request.ids):
             measurements = measurements.select(chosen)
         options = self.options or _options_for(measurements)
-        scores = measurements.sides()
         results: dict[Grid, SyncResult] = {}
 
-        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found:
+        def attempt(grid: Grid, pins: Pins, to_beat: float) -> SyncResult:
             found = results[grid] = synchronize(measurements, grid, options, upright=request.upright, pins=pins)
-            return Found(found.slots, found.turns, placement_energy(scores, grid, found.slots, found.turns))
+            return found
 
-        answer = over_grids(request, Budget(request), attempt)
+        answer = over_grids(request, Budget(request), measurements.sides(), attempt)
         if not answer:
             return answer
         best = results[answer.grid]

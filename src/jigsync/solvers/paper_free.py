@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from jigsync.solvers.base import Assignment, Poses, SolveRequest
+from jigsync.solvers.base import Assignment, SolveRequest
 from jigsync.sync.graph import Graph, Ints
 from jigsync.sync.pose_graph import PosePrior
 from jigsync.sync.poses import CERTAIN, PoseOptions, PoseResult, synchronize_poses
+from jigsync.values.arrangement import Poses
 from jigsync.values.hypotheses import PairHypotheses
 from jigsync.values.pose import Pose
 
@@ -21,7 +22,7 @@ def solve_free(request: SolveRequest, options: PoseOptions | None = None) -> Ass
     index = {request.ids[k]: at for at, k in enumerate(chosen.tolist())}
     pins = {index[name]: pin for name, pin in request.pins.items()}
     result = synchronize_poses(found, options, prior=_prior(found, pins), upright=request.upright)
-    component = _placed(result.components, pins)
+    component = _placed(result.component, pins)
     if not np.any(component >= 0):
         return Assignment.failure(len(request.ids), "No hypothesis of how two fragments lie is likely to be true.")
     poses = _poses(request, result, component, pins)
@@ -65,7 +66,7 @@ def _poses(request: SolveRequest, result: PoseResult, component: Ints, pins: dic
     for k, pin in pins.items():
         angle[k], xy[k] = pin.angle, pin.xy
     n, chosen = len(request.ids), request.belonging
-    whole = Poses(np.zeros(n), np.zeros((n, 2)), np.full(n, -1, np.int64))
+    whole = Poses.nowhere(n)
     whole.angle[chosen], whole.xy[chosen], whole.component[chosen] = angle, xy, component
     return whole
 

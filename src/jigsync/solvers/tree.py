@@ -13,17 +13,18 @@ ratio becomes a difference:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from jigsync.solvers.base import Assignment, Budget, Found, Pins, SolveRequest, over_grids
-from jigsync.solvers.energy import Ints, placement_energy
-from jigsync.solvers.growth import Growth, Layout
+from jigsync.solvers.base import Assignment, Budget, Pins, SolveRequest, over_grids
+from jigsync.solvers.cluster import Cluster
+from jigsync.solvers.energy import Ints
+from jigsync.solvers.growth import Growth, Kernel
 from jigsync.solvers.table import SideTable
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 
 PARTNERS_PER_SIDE = 64
@@ -47,17 +48,16 @@ class Tree:
         edges = certain_edges(table)
         whole = None if request.pins else _largest(join(table, edges, budget))
 
-        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Found:
+        def attempt(grid: Grid, pins: Pins, to_beat: float) -> Arrangement:
             if whole is None:
-                kernel = join(table, edges, budget, grid, pins)[next(iter(pins))].layout()
+                kernel = join(table, edges, budget, grid, pins)[next(iter(pins))].kernel()
             else:
                 kernel = trim(whole, grid, may_turn=not request.gauge_fixed)
             growth = Growth(table, grid, kernel, floating=False, prefer_buddies=False)
             growth.grow(budget, "fill")
-            slots, turns = growth.layout()
-            return Found(slots, turns, placement_energy(table.scores, grid, slots, turns))
+            return growth.arrangement()
 
-        return over_grids(request, budget, attempt)
+        return over_grids(request, budget, table.scores, attempt)
 
 
 def certain_edges(table: SideTable) -> tuple[Ints, Ints]:
@@ -73,54 +73,18 @@ def certain_edges(table: SideTable) -> tuple[Ints, Ints]:
     return s[order], t[order]
 
 
-@dataclass(eq=False)
-class _Cluster:
-    """Fragments joined rigidly, with the cells they cover in the cluster's own frame."""
-
-    fragments: list[int]
-    cells: Ints  # (M, 2), parallel to fragments
-    turns: Ints  # (M,)
-    index: dict[int, int] = field(init=False)
-    low: Ints = field(init=False)
-    covered: NDArray[np.bool_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.index = {fragment: at for at, fragment in enumerate(self.fragments)}
-        self.low = self.cells.min(axis=0)
-        self.covered = np.zeros(self.cells.max(axis=0) - self.low + 1, dtype=bool)
-        self.covered[tuple((self.cells - self.low).T)] = True
-
-    def layout(self) -> Layout:
-        return Layout(np.array(self.fragments, dtype=np.int64), self.cells, self.turns)
-
-    def brought_along(self, s: int, other: _Cluster, t: int) -> tuple[Ints, Ints]:
-        """(cells, turns) of another cluster in this one's frame when its side t touches our side s."""
-        mine, theirs = self.index[s // 4], other.index[t // 4]
-        bearing = z4.turn_bearing(s % 4, int(self.turns[mine]))
-        turn = (bearing + 2 - t - int(other.turns[theirs])) % 4
-        cells = z4.act(turn, other.cells[:, ::-1])[:, ::-1]
-        target = self.cells[mine] + z4.bearing_offset(bearing)
-        return cells + (target - cells[theirs]), (other.turns + turn) % 4
-
-    def collides(self, cells: Ints) -> bool:
-        """Does any of these cells lie on a covered one?"""
-        at = cells - self.low
-        inside = np.all((at >= 0) & (at < self.covered.shape), axis=1)
-        return bool(self.covered[tuple(at[inside].T)].any())
-
-
 def join(
     table: SideTable, edges: tuple[Ints, Ints], budget: Budget, grid: Grid | None = None, pins: Pins | None = None
-) -> list[_Cluster]:
+) -> list[Cluster]:
     """The cluster of every fragment after Kruskal's algorithm with the collision constraint.
 
     Pinned fragments start as one cluster in the grid's frame, which keeps its turn and never leaves the grid.
     """
-    clusters = [_Cluster([i], np.zeros((1, 2), dtype=np.int64), np.zeros(1, dtype=np.int64)) for i in range(table.n)]
-    framed: _Cluster | None = None
+    clusters = [Cluster([i], np.zeros((1, 2), dtype=np.int64), np.zeros(1, dtype=np.int64)) for i in range(table.n)]
+    framed: Cluster | None = None
     if grid is not None and pins:
         cells = np.array([grid.cell(slot) for slot, _ in pins.values()])
-        framed = _Cluster(list(pins), cells, np.array([turns for _, turns in pins.values()]))
+        framed = Cluster(list(pins), cells, np.array([turns for _, turns in pins.values()]))
         for i in pins:
             clusters[i] = framed
     left = len({id(cluster) for cluster in clusters})
@@ -137,11 +101,7 @@ def join(
             continue
         if ours is framed and grid is not None and not all(grid.contains(*cell) for cell in cells.tolist()):
             continue
-        joined = _Cluster(
-            ours.fragments + theirs.fragments,
-            np.concatenate([ours.cells, cells]),
-            np.concatenate([ours.turns, turns]),
-        )
+        joined = ours.joined(theirs, cells, turns)
         for fragment in joined.fragments:
             clusters[fragment] = joined
         framed = joined if ours is framed else framed
@@ -149,12 +109,12 @@ def join(
     return clusters
 
 
-def trim(cluster: Layout, grid: Grid, *, may_turn: bool) -> Layout:
+def trim(cluster: Kernel, grid: Grid, *, may_turn: bool) -> Kernel:
     """The fragments inside the rows x cols window that holds the most of them, in the window's cells.
 
     A free gauge may turn the cluster: for rows != cols the window is tried both ways.
     """
-    best: tuple[int, Layout] | None = None
+    best: tuple[int, Kernel] | None = None
     for turn in (0, 1) if may_turn and grid.rows != grid.cols else (0,):
         cells = z4.act(turn, cluster.cells[:, ::-1])[:, ::-1]
         cells = cells - cells.min(axis=0)
@@ -172,12 +132,12 @@ def trim(cluster: Layout, grid: Grid, *, may_turn: bool) -> Layout:
         if best is None or counts[row, col] > best[0]:
             moved = cells - (np.array([row, col]) - np.array(grid.shape) + 1)
             inside = np.all((moved >= 0) & (moved < grid.shape), axis=1)
-            kept = Layout(cluster.fragments[inside], moved[inside], (cluster.turns[inside] + turn) % 4)
+            kept = Kernel(cluster.fragments[inside], moved[inside], (cluster.turns[inside] + turn) % 4)
             best = int(counts[row, col]), kept
     assert best is not None
     return best[1]
 
 
-def _largest(clusters: list[_Cluster]) -> Layout:
+def _largest(clusters: list[Cluster]) -> Kernel:
     """The cluster with the most fragments; of equal ones, that of the first fragment."""
-    return max(clusters, key=lambda cluster: len(cluster.fragments)).layout()
+    return max(clusters, key=lambda cluster: len(cluster.fragments)).kernel()

@@ -41,6 +41,7 @@ from jigsync.score.touching import touching
 from jigsync.solvers.energy import placement_energy
 from jigsync.solvers.exact import allowed_turns
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import MissingExtraError
 from jigsync.values.layout import Grid
 from jigsync.values.puzzle import Puzzle
@@ -182,21 +183,17 @@ def judge(
     puzzle: Puzzle, truth: Truth, energies: Sequence[Energy], weights: Path | None = None
 ) -> dict[Energy, Judged]:
     """Exact search under each energy, scored. The puzzle must be upright."""
-    home = [truth.placement[name] for name in puzzle.ids]
-    cells = np.array([placed.cell for placed in home], dtype=np.int64)
-    slots, turns = cells @ np.array([truth.grid.cols, 1]), np.zeros(len(home), dtype=np.int64)
+    home = Arrangement.from_placement(truth.placement, puzzle.ids, truth.grid)
     partner = touching(truth.placement, puzzle.ids)
     found = {}
     for energy, dense in side_scores(puzzle, energies, weights):
         scores = SideScores(len(puzzle), dense=dense)
         best = least_energy(dense, truth.grid)
-        true_energy = placement_energy(scores, truth.grid, slots, turns)
-        least = placement_energy(scores, truth.grid, best, turns)
-        at = np.stack(np.divmod(best, truth.grid.cols), axis=-1)
-        values = score_batch(at[None], turns[None], truth.grid.shape, cells, turns).table()[0]
+        true_energy, least = placement_energy(scores, home), placement_energy(scores, best)
+        values = score_batch(best.cells[None], best.turns[None], truth.grid.shape, home.cells, home.turns).table()[0]
         pa, aa, sra = (float(values[MEASURES.index(name)]) for name in ("PA", "AA", "SRA"))
         gap = max(0.0, true_energy - least)
-        rim = _rim_cost(dense, truth.grid, best) / min(_rim_cost(dense, truth.grid, slots), -1e-6)
+        rim = _rim_cost(dense, best) / min(_rim_cost(dense, home), -1e-6)
         found[energy] = Judged(pa, aa, sra, gap <= 1e-5 * max(1.0, abs(least)), gap, rim, _wins(dense, partner))
     return found
 
@@ -213,20 +210,18 @@ def _wins(dense: NDArray[np.float32], partner: NDArray[np.int64]) -> float:
     return float((won * false[inner]).sum() / max(false[inner].sum(), 1))
 
 
-def _rim_cost(dense: NDArray[np.float32], grid: Grid, slots: NDArray[np.int64]) -> float:
+def _rim_cost(dense: NDArray[np.float32], found: Arrangement) -> float:
     """Mean score, over all partners, of the sides that lie at the rim of an upright placement."""
-    outside = grid.neighbour_slots()[slots] < 0
+    outside = found.grid.neighbour_slots()[found.slots] < 0
     return float(dense.mean(axis=1)[outside.ravel()].mean())
 
 
-def least_energy(dense: NDArray[np.float32], grid: Grid) -> NDArray[np.int64]:
-    """Slots of the upright placement of least energy, by branch and bound to the end. Shapes: (4N, 4N) -> (N,)."""
+def least_energy(dense: NDArray[np.float32], grid: Grid) -> Arrangement:
+    """The upright placement of least energy, by branch and bound to the end. Shapes: dense (4N, 4N)."""
     n = len(dense) // z4.ORDER
     found = branch_and_bound(dense, grid, allowed_turns(n, grid, {}, upright=True), -np.inf, lambda nodes, best: True)
-    assert found.fragments is not None
-    slots = np.empty(n, dtype=np.int64)
-    slots[found.fragments] = np.arange(n)
-    return slots
+    assert found.best is not None
+    return found.best
 
 
 @contextmanager

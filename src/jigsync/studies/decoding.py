@@ -33,7 +33,7 @@ from jigsync.score.cells import MEASURES, score_batch
 from jigsync.score.intervals import Interval, bootstrap_mean, paired_difference, wilson
 from jigsync.studies.cues import pictures_of, random_window
 from jigsync.studies.kept import folder, kept
-from jigsync.studies.synthetic import Layout
+from jigsync.studies.synthetic import Solved
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.pipeline import SyncResult, synchronize
 from jigsync.values import vocabulary as v
@@ -187,11 +187,9 @@ def single(puzzle: Puzzle) -> tuple[NDArray[np.float64], UnaryCells] | None:
     return measure_fragments(puzzle, read_contours(puzzle).cell, model)
 
 
-def layout_of(puzzle: Puzzle, truth: Truth) -> Layout:
+def solved_of(puzzle: Puzzle, truth: Truth) -> Solved:
     """Where the fragments belong, in the puzzle's order."""
-    home = [truth.placement[name] for name in puzzle.ids]
-    cells = np.array([placed.cell for placed in home], dtype=np.int64)
-    return Layout(truth.grid, cells @ np.array([truth.grid.cols, 1]), np.array([placed.turns for placed in home]))
+    return Solved.from_placement(truth.placement, puzzle.ids, truth.grid)
 
 
 def run_task(task: Task) -> Answer:
@@ -204,17 +202,17 @@ def run_task(task: Task) -> Answer:
         if task.store is not None
         else measure(puzzle, task.measurer)
     )
-    return decode(found, layout_of(puzzle, truth), task.setups)
+    return decode(found, solved_of(puzzle, truth), task.setups)
 
 
-def decode(measurements: Measurements, layout: Layout, setups: Sequence[Setup]) -> Answer:
+def decode(measurements: Measurements, solved: Solved, setups: Sequence[Setup]) -> Answer:
     """Measurements under every setup, scored."""
     decoded = {}
     for setup in setups:
         pick = measurements.unit_only and not setup.given and not setup.every_pair
         options = for_units(setup.options) if pick else setup.options
-        edges = layout.adjacency() if setup.given else None
-        decoded[setup.name] = judge(synchronize(measurements, layout.grid, options, edges), layout)
+        edges = solved.adjacency() if setup.given else None
+        decoded[setup.name] = judge(synchronize(measurements, solved.grid, options, edges), solved)
     i, j = np.triu_indices(measurements.n, 1)
     forth, back = measurements.pair_log_p(i, j).argmax(axis=1), measurements.pair_log_p(j, i).argmax(axis=1)
     agreement = float(np.mean(v.REVERSE[back] == forth))
@@ -226,15 +224,13 @@ def for_units(options: DecodeOptions) -> DecodeOptions:
     return replace(options, confidence_threshold=UNIT_THRESHOLD, confidence_weights=True, cycle_filter=False)
 
 
-def judge(found: SyncResult, layout: Layout) -> Decoded:
+def judge(found: SyncResult, solved: Solved) -> Decoded:
     """Scores of a synchronized puzzle, and how many of its edges are right."""
-    cells = np.stack(np.divmod(found.slots, layout.grid.cols), axis=-1)
-    cells[found.slots < 0] = -1
-    scores = score_batch(cells[None], found.turns[None], layout.grid.shape, layout.cells, layout.turns)
+    scores = score_batch(found.cells[None], found.turns[None], solved.grid.shape, solved.cells, solved.turns)
     edges = found.edges
     told = z4.ORDER * edges.bucket + edges.relative
-    right = told == layout.relation(edges.i, edges.j)
-    apart = np.abs(layout.cells[edges.j] - layout.cells[edges.i]).sum(axis=1)
+    right = told == solved.relation(edges.i, edges.j)
+    apart = np.abs(solved.cells[edges.j] - solved.cells[edges.i]).sum(axis=1)
     return Decoded(
         scores.by_gauge[:, 0],
         len(edges),

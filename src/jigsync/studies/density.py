@@ -25,7 +25,7 @@ from jigsync.score.intervals import Interval, bootstrap_mean
 from jigsync.studies.figure import COLOURS, figure, line_style
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.sampled import SampledEdges, SampledScore, frame_xy, solve_and_score
-from jigsync.studies.synthetic import Layout, random_layout
+from jigsync.studies.synthetic import Solved, random_solved
 from jigsync.values import vocabulary as v
 from jigsync.values.layout import Grid
 
@@ -82,14 +82,14 @@ class Point:
     seed: int
 
 
-def sample(layout: Layout, point: Point, rng: np.random.Generator) -> SampledEdges:
+def sample(solved: Solved, point: Point, rng: np.random.Generator) -> SampledEdges:
     """The edges of one puzzle under the corruption above."""
-    a, b = np.triu_indices(layout.n, 1)
+    a, b = np.triu_indices(solved.n, 1)
     i, j = np.tile(a, 2), np.tile(b, 2)
     if point.q_far is None:
-        step = np.abs(layout.cells[j] - layout.cells[i]).sum(axis=1) == 1
+        step = np.abs(solved.cells[j] - solved.cells[i]).sum(axis=1) == 1
         i, j = i[step], j[step]
-    e, distance = len(i), layout.distance(i, j)
+    e, distance = len(i), solved.distance(i, j)
     near = distance == 1
     right = rng.random(e) < np.where(near, Q_NEAR, 0.0 if point.q_far is None else point.q_far)
     where = rng.random(e)
@@ -98,14 +98,14 @@ def sample(layout: Layout, point: Point, rng: np.random.Generator) -> SampledEdg
         [rng.integers(0, v.NEAR_BUCKETS, e), rng.choice(_RING[1], e), rng.choice(_RING[2], e)],
         rng.integers(v.NEAR_BUCKETS, v.NEAR_BUCKETS + v.SECTORS, e),
     )
-    true_bucket = v.bucket(layout.relation(i, j))
+    true_bucket = v.bucket(solved.relation(i, j))
     bucket = np.where(right, true_bucket, claims)
-    xy = v.nominal_xy(layout.grid)[bucket]
+    xy = v.nominal_xy(solved.grid)[bucket]
     exact = v.TIER[bucket] == v.NEAR
     if point.reading == "exact":
-        xy = np.where(right[:, None], frame_xy(layout, i, j), xy)
+        xy = np.where(right[:, None], frame_xy(solved, i, j), xy)
         exact = exact | right
-    turns = np.where(right, layout.turns[j] - layout.turns[i], rng.integers(0, 4, e)) % 4
+    turns = np.where(right, solved.turns[j] - solved.turns[i], rng.integers(0, 4, e)) % 4
     return SampledEdges(i, j, turns, xy, exact)
 
 
@@ -114,8 +114,8 @@ def run_point(point: Point) -> list[SampledScore]:
     scores = []
     for k in range(point.seeds):
         rng = np.random.default_rng([point.seed, point.n, k])
-        layout = random_layout(Grid(point.n, point.n), rng)
-        scores.append(solve_and_score(layout, sample(layout, point, rng)))
+        solved = random_solved(Grid(point.n, point.n), rng)
+        scores.append(solve_and_score(solved, sample(solved, point, rng)))
     return scores
 
 

@@ -22,7 +22,7 @@ from jigsync.evaluate.progress import Progress
 from jigsync.studies.figure import COLOURS, MARKERS, figure
 from jigsync.studies.gauge_poses import PoseCase, planted_cases, torn_cases
 from jigsync.studies.result import Compared, StudyResult
-from jigsync.studies.synthetic import Floats, random_layout
+from jigsync.studies.synthetic import Floats, random_solved
 from jigsync.sync.decode import DecodeOptions
 from jigsync.sync.graph import Graph, Ints
 from jigsync.sync.pipeline import synchronize
@@ -75,23 +75,23 @@ class Case:
 
 def synthetic_case(graph_name: str, n: int, rng: np.random.Generator) -> Case:
     """A layout's displacements, a third of them corrupted, turned by an unknown number of turns."""
-    layout = random_layout(Grid(n, n + 1), rng)
-    i, j = np.triu_indices(layout.n, 1)
-    step = np.abs(layout.cells[j] - layout.cells[i])
+    solved = random_solved(Grid(n, n + 1), rng)
+    i, j = np.triu_indices(solved.n, 1)
+    step = np.abs(solved.cells[j] - solved.cells[i])
     keep = {
         "direct neighbours": step.sum(axis=1) == 1,
         "all pairs": step.max(axis=1) >= 1,
         "random third": rng.random(len(i)) < 1 / 3,
-        "two parts": (layout.cells[i, 1] < 2) == (layout.cells[j, 1] < 2),
+        "two parts": (solved.cells[i, 1] < 2) == (solved.cells[j, 1] < 2),
     }[graph_name]
     i, j = i[keep], j[keep]
-    d = layout.cells[j] - layout.cells[i]
+    d = solved.cells[j] - solved.cells[i]
     bucket = v.bucket_of_offset(d[:, 0], d[:, 1])
     wrong = rng.random(len(i)) < 1 / 3
     bucket[wrong] = rng.integers(0, v.NEAR_BUCKETS, int(wrong.sum()))
     true_turn = int(rng.integers(0, z4.ORDER))
-    xy = z4.act(z4.inverse(true_turn), v.nominal_xy(layout.grid)[bucket]) + rng.normal(0, 0.1, (len(i), 2))
-    graph = Graph(layout.n, i, j, rng.uniform(0.5, 1.5, len(i)))
+    xy = z4.act(z4.inverse(true_turn), v.nominal_xy(solved.grid)[bucket]) + rng.normal(0, 0.1, (len(i), 2))
+    graph = Graph(solved.n, i, j, rng.uniform(0.5, 1.5, len(i)))
     return Case("synthetic", graph_name, n, graph, xy, v.TIER[bucket] == v.NEAR, true_turn)
 
 

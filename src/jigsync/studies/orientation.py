@@ -82,7 +82,7 @@ def run_task(task: Task) -> Read:
     """Cuts a picture and reads its fragments."""
     options = CutOptions(GRID, task.cell, severity(SEVERITY))
     puzzle, truth = cut_picture(read_rgb(task.picture), options, task.seed, name=f"The picture '{task.picture}'")
-    turns = decoding.layout_of(puzzle, truth).turns
+    turns = decoding.solved_of(puzzle, truth).turns
     features = None
     if task.probed:
         with cues.one_thread():

@@ -21,7 +21,7 @@ from jigsync.score.intervals import bootstrap_mean
 from jigsync.studies.figure import figure
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.sampled import SampledEdges, SampledScore, frame_xy, solve_and_score
-from jigsync.studies.synthetic import Layout, random_layout
+from jigsync.studies.synthetic import Solved, random_solved
 from jigsync.values import vocabulary as v
 from jigsync.values.layout import Grid
 
@@ -50,18 +50,18 @@ class Cell:
     seed: int
 
 
-def sample(layout: Layout, cell: Cell, rng: np.random.Generator) -> SampledEdges:
+def sample(solved: Solved, cell: Cell, rng: np.random.Generator) -> SampledEdges:
     """The edges of one puzzle."""
-    i, j = np.triu_indices(layout.n, 1)
-    step = np.abs(layout.cells[j] - layout.cells[i])
+    i, j = np.triu_indices(solved.n, 1)
+    step = np.abs(solved.cells[j] - solved.cells[i])
     direct, distance = step.sum(axis=1) == 1, step.max(axis=1)
     keep = [direct, distance <= 1, distance <= 2, distance >= 1][DENSITIES.index(cell.density)]
     i, j, direct = i[keep], j[keep], direct[keep]
     e = len(i)
     right = rng.random(e) < np.where(direct, cell.q, min(1.0, FAR_FACTOR * cell.q))
     wrong = v.NEAR_OFFSETS[rng.integers(0, v.NEAR_BUCKETS, e), ::-1].astype(np.float64)
-    xy = np.where(right[:, None], frame_xy(layout, i, j), wrong)
-    turns = np.where(right, layout.turns[j] - layout.turns[i], rng.integers(0, 4, e)) % 4
+    xy = np.where(right[:, None], frame_xy(solved, i, j), wrong)
+    turns = np.where(right, solved.turns[j] - solved.turns[i], rng.integers(0, 4, e)) % 4
     return SampledEdges(i, j, turns, xy, np.ones(e, dtype=bool))
 
 
@@ -69,9 +69,9 @@ def run_cell(cell: Cell) -> list[SampledScore]:
     """All seeds of one cell; a seed's layout is the same in every cell of one grid size."""
     scores = []
     for k in range(cell.seeds):
-        layout = random_layout(Grid(cell.n, cell.n), np.random.default_rng([cell.seed, cell.n, k]))
+        solved = random_solved(Grid(cell.n, cell.n), np.random.default_rng([cell.seed, cell.n, k]))
         dice = np.random.default_rng([cell.seed, cell.n, k, DENSITIES.index(cell.density), round(1000 * cell.q)])
-        scores.append(solve_and_score(layout, sample(layout, cell, dice)))
+        scores.append(solve_and_score(solved, sample(solved, cell, dice)))
     return scores
 
 

@@ -14,24 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 from jigsync.values.sides import SideScores, side_at
 
 CLIP = (-5.0, 8.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Planted:
-    """Scores and the placement they were made from: (N,) slots, -1 for fragments of no slot, and (N,) turns."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Planted(Arrangement):
+    """Scores and the placement they were made from; some fragments may have no slot."""
 
     scores: SideScores
-    grid: Grid
-    slots: NDArray[np.int32]
-    turns: NDArray[np.int32]
 
 
-def true_pairs(grid: Grid, slots: NDArray[np.int32], turns: NDArray[np.int32]) -> NDArray[np.int64]:
+def true_pairs(found: Arrangement) -> NDArray[np.int64]:
     """(P, 2) sides that touch in a placement, one row a touching pair."""
+    grid, slots, turns = found.grid, found.slots, found.turns
     at = {int(slot): i for i, slot in enumerate(slots) if slot >= 0}
     pairs = []
     for slot, i in at.items():
@@ -64,12 +63,12 @@ def plant(
         keep: keep only so many best partners a side, in sparse form; None is dense.
     """
     n = grid.size - missing + extra
-    slots = np.full(n, -1, dtype=np.int32)
+    slots = np.full(n, -1, dtype=np.int64)
     order = rng.permutation(n)[: grid.size - missing]
     slots[order] = rng.permutation(grid.size)[: len(order)]
-    turns = np.zeros(n, dtype=np.int32) if upright else rng.integers(0, 4, n).astype(np.int32)
+    turns = np.zeros(n, dtype=np.int64) if upright else rng.integers(0, 4, n)
     turns[slots < 0] = 0
-    pairs = true_pairs(grid, slots, turns)
+    pairs = true_pairs(Arrangement(grid, slots, turns))
     logits = np.zeros((4 * n, 4 * n), dtype=np.float32)
     upper = np.triu_indices(4 * n, 1)
     logits[upper] = rng.gumbel(size=len(upper[0]))
@@ -88,7 +87,7 @@ def plant(
     for i in range(n):
         dense[4 * i : 4 * i + 4, 4 * i : 4 * i + 4] = 0.0
     scores = SideScores(n, dense=dense) if keep is None else sparsify(dense, keep)
-    return Planted(scores, grid, slots, turns)
+    return Planted(grid, slots, turns, scores=scores)
 
 
 def sparsify(dense: NDArray[np.float32], keep: int, floor: float = CLIP[0]) -> SideScores:

@@ -35,14 +35,14 @@ STUDIES: Final[dict[str, str]] = {
     "leak": "the unary head on single fragments under every leak control, in both turn orders",
     "collapse": "a unary head that is not told the gauge: the plateau, the flat line, and which losses help",
     "continuous": "the angle of single fragments when it may be any: tolerance curves, measured",
-    "reliability": "how often fragments are right, by the confidence of the default solver",
+    "reliability": "can answers be believed? confidences against how often fragments are right, for every kind of pile",
     "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, nothing learned, grid unknown",
 }
 """name -> one line; a study is the function `run` of the module jigsync.studies.<name>."""
 
-INPUTS: Final = ("images", "dino", "measurer")
+INPUTS: Final = ("images", "dino", "measurer", "fragments")
 """What some studies take beside the common arguments: a folder of pictures, weights of DINOv2 ViT-S/14, the name of a
-measurer."""
+measurer, a folder of published sets of fragments."""
 
 Inputs = Mapping[str, Path | str]
 """Of INPUTS: files and names."""

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.score.cells import MEASURES, score_batch
-from jigsync.studies.synthetic import Floats, Ints, Layout
+from jigsync.studies.synthetic import Floats, Ints, Solved
 from jigsync.sync.assignment import assign
 from jigsync.sync.graph import Graph
 from jigsync.sync.rotation import synchronize_turns
 from jigsync.sync.translation import Displacements, edge_weights, fit
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,24 +40,24 @@ class SampledScore:
     rotation: float
 
 
-def frame_xy(layout: Layout, i: Ints, j: Ints) -> Floats:
+def frame_xy(solved: Solved, i: Ints, j: Ints) -> Floats:
     """(E, 2) true displacements of pairs, in i's frame: R(-k_i)(t_j - t_i)."""
-    canvas = (layout.cells[j] - layout.cells[i])[:, ::-1].astype(np.float64)
-    return _turned(canvas, -layout.turns[i])
+    canvas = (solved.cells[j] - solved.cells[i])[:, ::-1].astype(np.float64)
+    return _turned(canvas, -solved.turns[i])
 
 
-def solve_and_score(layout: Layout, edges: SampledEdges) -> SampledScore:
-    """Turns, then positions, then slots, all edges of weight 1; scored against the layout."""
-    graph = Graph(layout.n, edges.i, edges.j, np.ones(len(edges.i)))
+def solve_and_score(solved: Solved, edges: SampledEdges) -> SampledScore:
+    """Turns, then positions, then slots, all edges of weight 1; scored against the truth."""
+    graph = Graph(solved.n, edges.i, edges.j, np.ones(len(edges.i)))
     components = graph.components()
     turns = synchronize_turns(graph, edges.relative, components)
     # Aligned by truth, for scoring only: the global turn under which most turns are right.
-    turns = (turns + np.bincount((layout.turns - turns) % z4.ORDER, minlength=z4.ORDER).argmax()) % z4.ORDER
+    turns = (turns + np.bincount((solved.turns - turns) % z4.ORDER, minlength=z4.ORDER).argmax()) % z4.ORDER
     xy = _turned(edges.xy, turns[edges.i])
     found = fit(graph, Displacements(xy, edge_weights(xy, edges.exact, graph.weight)), components)
-    slots = assign(found.xy, components, layout.grid)
-    cells = np.stack(np.divmod(slots, layout.grid.cols), axis=-1)
-    scores = score_batch(cells[None], turns[None], layout.grid.shape, layout.cells, layout.turns).by_gauge[:, 0]
+    slots = assign(found.xy, components, solved.grid)
+    cells = Arrangement(solved.grid, slots, turns).cells
+    scores = score_batch(cells[None], turns[None], solved.grid.shape, solved.cells, solved.turns).by_gauge[:, 0]
     aa, rotation = scores[:, MEASURES.index("AA")], scores[:, MEASURES.index("rotation")]
     return SampledScore(float(aa[0]), float(aa.max()), float(rotation[0]))
 

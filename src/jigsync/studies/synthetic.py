@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from jigsync.values import vocabulary as v
 from jigsync.values import z4
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
 from jigsync.values.measurements import Measurements
 from jigsync.values.pairs import Relations
@@ -19,30 +20,13 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
-    """A solved puzzle without pixels.
-
-    Shapes: slots, turns (N,); fragment i is at slots[i] with canvas turns turns[i].
-    """
-
-    grid: Grid
-    slots: Ints
-    turns: Ints
-
-    @property
-    def n(self) -> int:
-        """Number of fragments."""
-        return len(self.slots)
+class Solved(Arrangement):
+    """A solved puzzle without pixels."""
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Ids that are neither consecutive nor in slot order."""
         return tuple(f"f{3 * k + 7:05d}" for k in range(self.n))
-
-    @property
-    def cells(self) -> Ints:
-        """(N, 2) (row, col)."""
-        return np.stack(np.divmod(self.slots, self.grid.cols), axis=-1)
 
     def relation(self, i: NDArray[Any], j: NDArray[Any]) -> Ints:
         """True relations of ordered pairs. Shapes: (E,), (E,) -> (E,)."""
@@ -60,10 +44,10 @@ class Layout:
         return np.stack([i[step], j[step]], axis=1)
 
 
-def random_layout(grid: Grid, rng: np.random.Generator, turned: bool = True) -> Layout:
+def random_solved(grid: Grid, rng: np.random.Generator, turned: bool = True) -> Solved:
     """Fragments in random order with random turns (none when not `turned`)."""
     turns = rng.integers(0, z4.ORDER, grid.size) if turned else np.zeros(grid.size, np.int64)
-    return Layout(grid, rng.permutation(grid.size), turns)
+    return Solved(grid, rng.permutation(grid.size), turns)
 
 
 def peaked(relation: NDArray[Any], mass: float = 0.9) -> NDArray[np.float32]:
@@ -74,24 +58,24 @@ def peaked(relation: NDArray[Any], mass: float = 0.9) -> NDArray[np.float32]:
     return out
 
 
-def measured(layout: Layout, relations: NDArray[Any], mass: float = 0.9, **unary: Any) -> Measurements:
+def measured(solved: Solved, relations: NDArray[Any], mass: float = 0.9, **unary: Any) -> Measurements:
     """Dense measurements that report the given (N, N) relations."""
-    return Measurements(layout.ids, Relations(peaked(relations, mass)), **unary)
+    return Measurements(solved.ids, Relations(peaked(relations, mass)), **unary)
 
 
-def true_relations(layout: Layout) -> Ints:
+def true_relations(solved: Solved) -> Ints:
     """(N, N) true relations; the unused diagonal is 0."""
-    i, j = (a.ravel() for a in np.indices((layout.n, layout.n)))
-    out = np.zeros(layout.n**2, np.int64)
+    i, j = (a.ravel() for a in np.indices((solved.n, solved.n)))
+    out = np.zeros(solved.n**2, np.int64)
     apart = i != j
-    out[apart] = layout.relation(i[apart], j[apart])
-    return out.reshape(layout.n, layout.n)
+    out[apart] = solved.relation(i[apart], j[apart])
+    return out.reshape(solved.n, solved.n)
 
 
-def turn_evidence(layout: Layout, rng: np.random.Generator, accuracy: float) -> Floats:
+def turn_evidence(solved: Solved, rng: np.random.Generator, accuracy: float) -> Floats:
     """(N, 4) log-probabilities of canvas turns whose likeliest turn is right with the given probability."""
-    wrong = (layout.turns + rng.integers(1, z4.ORDER, layout.n)) % z4.ORDER
-    told = np.where(rng.random(layout.n) < accuracy, layout.turns, wrong)
-    p = np.full((layout.n, z4.ORDER), (1 - accuracy) / (z4.ORDER - 1) + 1e-9)
-    p[np.arange(layout.n), told] = accuracy
+    wrong = (solved.turns + rng.integers(1, z4.ORDER, solved.n)) % z4.ORDER
+    told = np.where(rng.random(solved.n) < accuracy, solved.turns, wrong)
+    p = np.full((solved.n, z4.ORDER), (1 - accuracy) / (z4.ORDER - 1) + 1e-9)
+    p[np.arange(solved.n), told] = accuracy
     return np.asarray(np.log(p / p.sum(axis=1, keepdims=True)))

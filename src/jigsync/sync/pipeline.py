@@ -24,6 +24,7 @@ from jigsync.sync.translation import L_PERP, L_R, Displacements, Fit, Prior, edg
 from jigsync.values import angles, z4
 from jigsync.values import gauge as gauges
 from jigsync.values import vocabulary as v
+from jigsync.values.arrangement import Arrangement
 from jigsync.values.errors import OptionError
 from jigsync.values.gauge import Gauge
 from jigsync.values.layout import Grid
@@ -38,14 +39,11 @@ MAX_ROUNDS: Final = 20
 _PIN_WEIGHT: Final = 1e3
 
 
-@dataclass(frozen=True, eq=False)
-class SyncResult:
-    """Where synchronization puts every fragment.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SyncResult(Arrangement):
+    """Where synchronization puts every fragment; unplaced ones have canvas turns, too.
 
     Attributes:
-        grid: the grid of `slots`.
-        slots: (N,) -1 when unplaced.
-        turns: (N,) canvas turns.
         gauge: of the largest component.
         gauge_turns: (C,) global turn that was added to each component.
         residuals: (4,) minimal translation residual in each gauge, all equal in theory; None when not computed.
@@ -57,9 +55,6 @@ class SyncResult:
         reason: why the answer is not the whole story; empty when it is.
     """
 
-    grid: Grid
-    slots: Ints
-    turns: Ints
     gauge: Gauge
     gauge_turns: Ints
     residuals: Floats | None
@@ -159,9 +154,9 @@ class _Job:
             fixed[fragment], turns[fragment] = slot, pinned_turns
         xy, slots = self._place(chosen, prior, fixed)
         return SyncResult(
-            grid=self.grid,
-            slots=slots,
-            turns=turns,
+            self.grid,
+            slots,
+            turns,
             gauge=gauges.reported(turns, probabilities[0], int(chosen[0])) if count else Gauge(),
             gauge_turns=chosen,
             residuals=residuals,

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.sync.graph import Floats, Ints
+from jigsync.sync.graph import Floats
 from jigsync.sync.hypotheses import (
     best_of_pairs,
     displacements,
@@ -33,6 +33,7 @@ from jigsync.sync.pose_loops import believed
 from jigsync.sync.rotation import cycle_filter, synchronize_angles
 from jigsync.sync.translation import Prior, fit, fit_truncated
 from jigsync.values import angles
+from jigsync.values.arrangement import Poses
 from jigsync.values.hypotheses import PairHypotheses
 
 CYCLE_TOLERANCE: Final = math.radians(15)
@@ -85,13 +86,12 @@ PLAIN: Final = PoseOptions(loops=False, cycle_filter=True, iterated=False, trunc
 """The paper's steps and nothing else."""
 
 
-@dataclass(frozen=True, eq=False)
-class PoseResult:
-    """Where synchronization puts every fragment.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PoseResult(Poses):
+    """Where synchronization puts every fragment: components, 0 the largest, are what believed and agreeing hypotheses
+    hold together; one without a prior is centred on 0.
 
     Attributes:
-        angle, xy: (N,), (N, 2) canvas_from_frag; a component without a prior is centred on 0.
-        components: (N,) 0 the largest: fragments that believed and agreeing hypotheses hold together.
         found: the hypotheses, each said from its lower-numbered fragment.
         chi2: (H,) how badly the poses fit each of them.
         agrees: (H,) at most one of each pair.
@@ -102,9 +102,6 @@ class PoseResult:
         energy: sum min(0, chi2 / 2 - log-odds) over what agrees; lower is better.
     """
 
-    angle: Floats
-    xy: Floats
-    components: Ints
     found: PairHypotheses
     chi2: Floats
     agrees: NDArray[np.bool_]
@@ -218,9 +215,9 @@ class _Job:
         middle = np.stack([np.bincount(components, xy[:, axis]) / size for axis in (0, 1)], axis=1)
         middle[np.unique(components[told])] = 0.0
         return PoseResult(
-            angle=angle,
-            xy=xy - middle[components],
-            components=components,
+            angle,
+            xy - middle[components],
+            components,
             found=found,
             chi2=chi2,
             agrees=agrees,

@@ -14,7 +14,7 @@ from jigsync.values.layout import Grid, Layout
 from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
 
-Status = Literal["ok", "partial", "failed"]
+Status = Literal["ok", "unsure", "partial", "failed"]
 Pitch = tuple[float, float]
 """(height, width) of a cell in pixels."""
 

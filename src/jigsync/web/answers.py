@@ -1,4 +1,4 @@
-"""Answers that a worker leaves in a file: sent piece by piece, as fast as the client takes them, and removed."""
+"""Answers that a worker leaves in a file: sent block by block, as fast as the client takes them, and removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from jigsync.web.bench import Workbench
 from jigsync.web.tasks import RESULT_FILE
 
-PIECE: Final = 1 << 16
+BLOCK: Final = 1 << 16
 
 
 def made_file(bench: Workbench, task: str, arguments: dict[str, Any], seconds: float) -> BinaryIO:
@@ -28,10 +28,10 @@ class FileAnswer(StreamingResponse):
         headers = {"Content-Length": str(os.fstat(file.fileno()).st_size)}
         if name:
             headers["Content-Disposition"] = f'attachment; filename="{name}"'
-        super().__init__(_pieces(file), media_type=kind, headers=headers)
+        super().__init__(_blocks(file), media_type=kind, headers=headers)
 
 
-async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
+async def _blocks(file: BinaryIO) -> AsyncIterator[bytes]:
     with file:
-        while piece := file.read(PIECE):
-            yield piece
+        while block := file.read(BLOCK):
+            yield block

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 import jigsync
 from jigsync.io.files import reason_of
 from jigsync.values.errors import JigsyncError
-from jigsync.web import outputs, puzzles, solving
+from jigsync.web import outputs, photographs, puzzles, sharing, solving
 from jigsync.web.bench import Workbench
 from jigsync.web.guard import LATER, Guard
 from jigsync.web.kept import Kept
@@ -36,6 +36,7 @@ PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
     403: {"model": Problem, "description": "The request comes from another site, or under another name."},
     404: {"model": Problem, "description": "There is no such thing (any more)."},
     408: {"model": Problem, "description": "The client fell silent."},
+    409: {"model": Problem, "description": "Another window was faster."},
     413: {"model": Problem, "description": "Too large: bytes, pixels, files or fragments."},
     422: {"model": Problem, "description": "The request was read but cannot be done."},
     429: {"model": Problem, "description": "Too many puzzles are being solved."},
@@ -71,7 +72,7 @@ def create_app(limits: Limits | None = None, names: Iterable[str] = (), kept: Ke
         lifespan=lifespan,
         responses=PROBLEMS,
     )
-    for part in (puzzles, solving, outputs):
+    for part in (puzzles, photographs, sharing, solving, outputs):
         app.include_router(part.router)
     _add_errors(app)
     _add_page(app)

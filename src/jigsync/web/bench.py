@@ -27,7 +27,7 @@ from jigsync.web.limits import STOPPING, Limits, Refusal
 from jigsync.web.pixels import PuzzleFile
 from jigsync.web.project import PROJECT_FILE
 from jigsync.web.room import Room
-from jigsync.web.store import HeldPicture, HeldPuzzle, Store
+from jigsync.web.store import HeldPhotograph, HeldPicture, HeldPuzzle, Store
 from jigsync.web.tasks import KEPT_ZIP, PIXELS_FILE
 
 Result = TypeVar("Result")
@@ -47,6 +47,7 @@ class Workbench:
         self._kept = kept
         self.puzzles: Store[HeldPuzzle] = Store("puzzle", limits, self._let_go)
         self.pictures: Store[HeldPicture] = Store("picture", limits, lambda picture: picture.remove())
+        self.photographs: Store[HeldPhotograph] = Store("photograph", limits, lambda photograph: photograph.remove())
         self._room = Room()
         self.room = self._room.inside
         self.crew = Crew(limits, self.room, WORKERS + limits.running_jobs)
@@ -136,6 +137,29 @@ class Workbench:
         except BaseException:
             held.remove()
             raise
+
+    def make_photographs(
+        self, arguments: dict[str, Any], names: list[str], seconds: float
+    ) -> list[tuple[HeldPhotograph, dict[str, Any]]]:
+        """Photographs of an upload, held until they are let go, and what was found on each."""
+        made = []
+        with self.crew.folder() as folder:
+            asked = {**arguments, "names": names, "folder": str(folder)}
+            told = self.crew.do("receive_photographs", asked, seconds=seconds)
+            for k, (one, name) in enumerate(zip(told["photographs"], names, strict=True)):
+                held = HeldPhotograph(one["height"], one["width"], "", name)
+                held.path = str(self.room / f"photograph-{held.id}")
+                os.rename(folder / f"photograph-{k}", held.path)
+                made.append((held, one["found"]))
+        try:
+            for held, _ in made:
+                self.photographs.add(held)
+        except BaseException:
+            for held, _ in made:
+                self.photographs.drop(held.id)
+                held.remove()
+            raise
+        return made
 
     def _adopt(self, folder: Path, told: dict[str, Any], name: str = "") -> HeldPuzzle:
         """Moves what a task left behind to where it stays."""

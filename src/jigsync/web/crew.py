@@ -34,7 +34,7 @@ LONGEST_END: Final = 1.0
 """Seconds that a killed process may take to be gone."""
 LONGEST: Final = 1 << 26
 """Bytes of a message from a worker."""
-MEASURING: Final = ("warm_up", "solve", "candidates")
+MEASURING: Final = ("warm_up", "solve", "candidates", "fits")
 """Tasks that measure."""
 TRIES: Final = 2
 """How often a task is begun whose worker ends: the system may have ended it, for lack of memory or with all processes

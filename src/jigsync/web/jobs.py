@@ -152,6 +152,11 @@ class Jobs:
                 puzzle.jobs += 1
                 self._pool.submit(self._run, job)
 
+    def of(self, puzzle: str) -> str | None:
+        """The id of the newest job of a puzzle that has not finished."""
+        open_ones = [job for job in list(self._jobs.values()) if job.puzzle == puzzle and not job.finished]
+        return max(open_ones, key=lambda job: job.number).id if open_ones else None
+
     def check_room(self) -> None:
         """Refusal 429 when too many wait already."""
         open_jobs = sum(not other.finished for other in list(self._jobs.values()))

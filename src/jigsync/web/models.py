@@ -8,10 +8,26 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
-from jigsync.io.placement_json import MAX_COMPONENT, MAX_XY
+from jigsync.io.placement_json import MAX_XY
+from jigsync.io.schema import Node
+from jigsync.io.solution_file import parse_solution, solution_json
+from jigsync.io.solution_schema import SCHEMA
+from jigsync.solution import Solution
+from jigsync.web.drawings import PictureFormat
 from jigsync.web.limits import MOST_FRAGMENTS
 
 Value = TypeVar("Value")
@@ -26,10 +42,8 @@ def _few(value: Any) -> Any:
 
 FragmentId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", examples=["f003"])]
 Number = Annotated[float, Field(ge=-MAX_XY, le=MAX_XY)]
-Size = Annotated[float, Field(ge=1e-3, le=MAX_XY)]
 FragmentIds = Annotated[list[FragmentId], FailFast(), Field(max_length=MOST_FRAGMENTS)]
 ByFragment = Annotated[dict[FragmentId, Value], BeforeValidator(_few)]
-Text = Annotated[str, Field(max_length=10_000)]
 Name = Annotated[str, Field(max_length=64)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Turns = Annotated[int, Field(ge=0, le=3, description="quarter turns, counter-clockwise")]
@@ -59,56 +73,34 @@ class Problem(Model):
     detail: str = Field(description="one sentence for a person")
 
 
-class PlacedModel(Model):
-    """A fragment's cell and turns; row and col are null when it is unplaced. In a grid these say where it is: angle, x
-    and y are written for other programs, and not read."""
-
-    row: Cell | None
-    col: Cell | None
-    turns: Turns | None
-    confidence: Share | None = None
-    component: Annotated[int, Field(ge=0, le=MAX_COMPONENT)] | None = None
-    angle: Number | None = None
-    x: Number | None = None
-    y: Number | None = None
+def _solution(value: Any) -> Solution:
+    """A solution.json as `solution_file` reads it: what is wrong with it is said in the same words."""
+    if isinstance(value, Solution):
+        return value
+    if isinstance(value, dict):
+        _few(value.get("fragments"))
+    return parse_solution(Node(value, "solution"))
 
 
-class GaugeModel(Model):
-    """The global turn; `probabilities` of 0..3 further turns being upright."""
-
-    turns: Turns | None
-    confidence: Share
-    probabilities: Annotated[list[Share], Field(min_length=4, max_length=4)] | None = None
-    angles: Annotated[list[Number], Field(min_length=4, max_length=4)] | None = None
-    clear: bool | None = Field(None, description="is it clear which side is up?")
-
-
-class SolutionModel(Model):
-    """solution.json of a grid, of format 2 or 1."""
-
-    format: Literal["jigsync-solution/2", "jigsync-solution/1"]
-    status: Literal["ok", "partial", "failed"]
-    reason: Text = ""
-    layout: Literal["grid"] = "grid"
-    grid: Annotated[list[Annotated[int, Field(ge=1, le=10_000)]], Field(min_length=2, max_length=2)] | None
-    pitch: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
-    gauge: GaugeModel
-    fragments: ByFragment[PlacedModel]
-    solver: Name = ""
-    seconds: Annotated[float, Field(ge=0.0, le=1e12)] = 0.0
+SolutionFile = TypeAliasType(
+    "SolutionFile",
+    Annotated[
+        Solution, PlainValidator(_solution), PlainSerializer(solution_json, dict[str, Any]), WithJsonSchema(SCHEMA)
+    ],
+)
 
 
 class Shown(Model):
     """A solution, and what it takes to draw it."""
 
-    solution: SolutionModel
-    pitch: list[int] = Field(description="height and width of a cell in fragment pixels")
+    solution: SolutionFile
+    pitch: list[int] = Field(description="height and width of a cell, or of a usual fragment, in fragment pixels")
 
 
 class Step(Model):
     """One state of the workbench: what a person sees, pinned and ruled out."""
 
-    solution: SolutionModel | None = None
+    solution: SolutionFile | None = None
     pinned: FragmentIds = []
     excluded: FragmentIds = []
 
@@ -117,7 +109,9 @@ class SolveOptions(Model):
     """How to solve; everything may be left out."""
 
     grid: GridText | None = Field(None, description="null tries every grid that fits")
+    layout: Literal["auto", "grid", "free"] = Field("auto", description="rows and columns, or any pose at all")
     pins: ByFragment[tuple[Cell, Cell, Turns]] = Field({}, description="id -> row, col, turns: stays there")
+    places: ByFragment[tuple[Number, Number, Number]] = Field({}, description="id -> x, y, degrees: stays there")
     exclude: FragmentIds = Field([], description="ids that do not belong to the picture")
     upright: bool = Field(False, description="no fragment is turned")
     solver: Name = "jigsync"
@@ -131,6 +125,7 @@ class ProjectModel(Model):
     format: Literal["jigsync-project/1"] = "jigsync-project/1"
     name: Annotated[str, Field(max_length=100)] = "puzzle"
     grid: GridText | None = None
+    layout: Literal["auto", "grid", "free"] = "auto"
     upright: bool = False
     steps: Annotated[list[Step], FailFast(), Field(min_length=1, max_length=200)]
     at: Annotated[int, Field(ge=0, lt=200)] = 0
@@ -153,6 +148,8 @@ class PuzzleModel(Model):
     fragments: list[FragmentModel]
     pitch: list[int]
     notes: list[str] = []
+    job: Annotated[str | None, Field(description="the solve of it that is under way")] = None
+    version: Annotated[int, Field(description="of its state, 0 when no window has kept one")] = 0
     project: ProjectModel | None = None
 
 
@@ -211,22 +208,27 @@ class KeptJob(JobModel):
 class TurnRequest(Model):
     """A further global turn."""
 
-    solution: SolutionModel
+    solution: SolutionFile
     turns: Turns
 
 
 class PictureRequest(Model):
     """Which picture to draw."""
 
-    solution: SolutionModel
-    gaps: bool = False
-    longest: Annotated[int, Field(ge=16, le=20_000)] | None = Field(None, description="shrink to so many pixels")
+    solution: SolutionFile
+    format: PictureFormat = Field(
+        "png", description="svg and ora have a layer for each fragment, the sheet is a PDF to print"
+    )
+    gaps: bool = Field(False, description="pull the fragments apart; of png and tiff")
+    longest: Annotated[int, Field(ge=16, le=20_000)] | None = Field(
+        None, description="shrink to so many pixels; of png and tiff"
+    )
 
 
 class CellRequest(Model):
     """Which cell to find fragments for."""
 
-    solution: SolutionModel
+    solution: SolutionFile
     row: Cell
     col: Cell
     limit: Annotated[int, Field(ge=1, le=20)] = 6
@@ -239,6 +241,24 @@ class CandidateModel(Model):
     turns: Turns
     score: float
     probability: Share
+
+
+class FitsRequest(Model):
+    """Which fragment to find places for."""
+
+    solution: SolutionFile
+    fragment: FragmentId
+    limit: Annotated[int, Field(ge=1, le=20)] = 6
+
+
+class FitModel(Model):
+    """A place where the fragment may lie: its centre and angle in degrees, and which placed fragments say so."""
+
+    x: float
+    y: float
+    angle: float
+    log_odds: float
+    beside: list[str]
 
 
 class TableRequest(Model):

@@ -13,40 +13,52 @@ from jigsync.io.files import json_bytes
 from jigsync.io.solution_file import solution_json
 from jigsync.solution import Solution
 from jigsync.values.errors import InputError
+from jigsync.values.placement import Placed
 from jigsync.web.answers import FileAnswer, made_file
 from jigsync.web.bench import Bench
+from jigsync.web.drawings import KINDS
 from jigsync.web.forms import SMALL, Container, Id
-from jigsync.web.models import PictureRequest, Step, TableRequest, plain
+from jigsync.web.models import PictureRequest, Step, TableRequest
 from jigsync.web.project import check_step
 
 router = APIRouter(tags=["results"])
 
 FEW_PIXELS: Final = 8_000_000
 """Of a puzzle that is drawn or packed in a moment."""
-COLUMNS = ("fragment", "row", "column", "turns", "degrees_clockwise", "confidence", "pinned", "belongs")
+COLUMNS = (
+    *("fragment", "x", "y", "degrees_clockwise", "group", "row", "column", "turns"),
+    *("confidence", "pinned", "belongs"),
+)
 
 
 @router.post(
     "/api/puzzles/{puzzle}/picture",
     response_class=Response,
-    responses={200: {"content": {"image/png": {}}, "description": "the assembled picture"}},
+    responses={
+        200: {
+            "content": {kind: {} for kind, _ in KINDS.values()},
+            "description": "the assembled picture, or its layers",
+        }
+    },
 )
 async def picture(bench: Bench, puzzle: Id, request: PictureRequest) -> FileAnswer:
-    """The assembled picture, with or without gaps between the cells."""
+    """The assembled picture, with or without gaps, in one piece or in layers, or a sheet to print."""
     held = bench.puzzles.get(puzzle)
     grid = request.solution.grid
-    if grid is not None and grid[0] * grid[1] > bench.limits.cells:
-        raise InputError(f"The grid must have at most {bench.limits.cells} cells. Got {grid[0]}x{grid[1]}.")
+    if grid is not None and grid.size > bench.limits.cells:
+        raise InputError(f"The grid must have at most {bench.limits.cells} cells. Got {grid}.")
     arguments = {
         "puzzle": held.file.to_json(),
-        "solution": plain(request.solution),
+        "solution": solution_json(request.solution),
+        "format": request.format,
         "gaps": request.gaps,
         "longest": request.longest,
     }
     made = await bench.work(
         lambda seconds: made_file(bench, "draw", arguments, seconds), small=held.pixels <= FEW_PIXELS
     )
-    return FileAnswer(made, "image/png", "assembled.png")
+    kind, suffix = KINDS[request.format]
+    return FileAnswer(made, kind, f"assembled.{suffix}")
 
 
 @router.post(
@@ -66,7 +78,7 @@ async def solution_file(bench: Bench, puzzle: Id, request: TableRequest) -> Resp
 @router.post(
     "/api/puzzles/{puzzle}/table",
     response_class=Response,
-    responses={200: {"content": {"text/csv": {}}, "description": "one row a fragment; rows and columns count from 1"}},
+    responses={200: {"content": {"text/csv": {}}, "description": "one row for each fragment"}},
 )
 async def table(bench: Bench, puzzle: Id, request: TableRequest) -> Response:
     """A state as a table for spreadsheets."""
@@ -94,8 +106,8 @@ async def project(bench: Bench, puzzle: Id, request: Request) -> FileAnswer:
     container = Container(bench.room)
     part = container.add()
     try:
-        async for piece in request.stream():
-            await bench.read(partial(part.write, piece))
+        async for block in request.stream():
+            await bench.read(partial(part.write, block))
         arguments = {"puzzle": held.file.to_json(), "body": str(container.path)}
         made = await bench.work(
             lambda seconds: made_file(bench, "pack_project", arguments, seconds),
@@ -107,16 +119,28 @@ async def project(bench: Bench, puzzle: Id, request: Request) -> FileAnswer:
 
 
 def csv_of(solution: Solution, step: Step) -> str:
-    """One line a fragment. Ids start with a letter or digit, so no spreadsheet takes one for a formula."""
+    """One line for each fragment; rows, columns and groups count from 1.
+
+    Ids start with a letter or digit, so no spreadsheet takes one for a formula.
+    """
     buffer = io.StringIO()
     write = csv.writer(buffer, lineterminator="\r\n").writerow
     write(COLUMNS)
     for name, placed in solution.placement.items():
-        cell = ("", "") if placed.row is None or placed.col is None else (placed.row + 1, placed.col + 1)
         sure = "" if placed.confidence is None else f"{placed.confidence:.4f}"
         flags = ("yes" if name in step.pinned else "no", "no" if name in step.excluded else "yes")
-        write((name, *cell, placed.turns, -90 * placed.turns % 360, sure, *flags))
+        write((name, *_place(placed), sure, *flags))
     return buffer.getvalue()
+
+
+def _place(placed: Placed) -> tuple[object, ...]:
+    """The columns that say where a fragment is: its centre in pixels, its cell and quarter turns where it has them."""
+    if placed.pose is None:
+        return ("",) * 7
+    (x, y), pose = placed.pose.xy, placed.pose
+    cell = ("", "") if placed.cell is None else (placed.cell[0] + 1, placed.cell[1] + 1)
+    turns = "" if pose.turns is None else pose.turns
+    return (f"{x:.2f}", f"{y:.2f}", f"{-pose.degrees % 360:g}", placed.component + 1, *cell, turns)
 
 
 def _solution(found: Solution | None) -> Solution:

@@ -15,67 +15,39 @@ from pydantic import BaseModel, ValidationError
 
 from jigsync.io.files import json_bytes, parse_json
 from jigsync.io.puzzle_folder import puzzle_members
-from jigsync.io.schema import Node
-from jigsync.io.solution_file import OLD_FORMAT, parse_solution, solution_json
 from jigsync.solution import Solution
 from jigsync.values.errors import FormatError, InputError
-from jigsync.values.placement import Pitch, Placed, cell_pitch
+from jigsync.values.placement import Placed, cell_pitch
 from jigsync.values.puzzle import Puzzle
 from jigsync.web.archive import readable
 from jigsync.web.limits import Limits
-from jigsync.web.models import ProjectModel, Shown, SolutionModel, Step, plain
+from jigsync.web.models import ProjectModel, Shown, Step, plain
 
 PROJECT_FILE: Final = "project.json"
 Project = ProjectModel
 Checked = TypeVar("Checked", bound=BaseModel)
 
 
-def shown(solution: Solution) -> Shown | None:
-    """A solution in a grid, and the size of its cells; None for one that failed."""
-    if not solution or solution.pitch is None:
+def shown(solution: Solution, puzzle: Puzzle) -> Shown | None:
+    """A solution, and the size of its cells or of a usual fragment; None for one that failed."""
+    if not solution:
         return None
-    height, width = solution.pitch
-    return Shown(solution=SolutionModel.model_validate(solution_json(solution)), pitch=[round(height), round(width)])
+    height, width = solution.pitch or cell_pitch(puzzle, {})
+    return Shown(solution=solution, pitch=[round(height), round(width)])
 
 
-def solution_of(model: SolutionModel, puzzle: Puzzle, name: str = "solution") -> Solution:
-    """The checked solution of a request; it must be of this puzzle. InputError otherwise.
-
-    Cells and turns say where fragments are; poses are made from them, as a person moves fragments from cell to cell.
-    """
-    cells = parse_solution(Node(_cells_only(model), name))
-    if set(cells.placement) != set(puzzle.ids):
-        raise InputError(f"The {name} must name every fragment of the puzzle '{puzzle.name}', and no other.")
-    pitch: Pitch = cell_pitch(puzzle, cells.placement)
-    if model.pitch is not None:
-        pitch = model.pitch[0], model.pitch[1]
-    placement = {}
-    for fragment in puzzle.ids:
-        placed = cells.placement[fragment]
-        if placed.cell is not None:
-            component = model.fragments[fragment].component or 0
-            placed = replace(Placed.at(*placed.cell, placed.turns, placed.confidence, pitch=pitch), component=component)
-        placement[fragment] = placed
-    gauge = cells.gauge if model.gauge.clear is None else replace(cells.gauge, clear=model.gauge.clear)
-    return replace(cells, placement=placement, gauge=gauge, pitch=pitch if cells.grid else None, puzzle=puzzle)
-
-
-def _cells_only(model: SolutionModel) -> dict[str, Any]:
-    """The model as a solution.json of format 1, which leaves unknown probabilities out."""
-    gauge = {"turns": model.gauge.turns or 0, "confidence": model.gauge.confidence}
-    return {
-        "format": OLD_FORMAT,
-        "status": model.status,
-        "reason": model.reason,
-        "grid": model.grid,
-        "gauge": gauge if model.gauge.probabilities is None else {**gauge, "probabilities": model.gauge.probabilities},
-        "fragments": {
-            name: {"row": p.row, "col": p.col, "turns": 0 if p.row is None else p.turns, "confidence": p.confidence}
-            for name, p in model.fragments.items()
-        },
-        "solver": model.solver,
-        "seconds": model.seconds,
-    }
+def solution_of(found: Solution, puzzle: Puzzle) -> Solution:
+    """The solution of a request, which must be of this puzzle; where it knows cells only, in pixels. InputError
+    otherwise."""
+    if set(found.placement) != set(puzzle.ids):
+        raise InputError(f"The solution must name every fragment of the puzzle '{puzzle.name}', and no other.")
+    placement, pitch = {name: found.placement[name] for name in puzzle.ids}, found.pitch
+    if found.grid is not None and pitch is None:
+        pitch = cell_pitch(puzzle, placement)
+        for name, placed in placement.items():
+            if placed.cell is not None:
+                placement[name] = Placed.at(*placed.cell, placed.turns, placed.confidence, pitch=pitch)
+    return replace(found, placement=placement, pitch=pitch, puzzle=puzzle)
 
 
 def check_step(step: Step, puzzle: Puzzle) -> Solution | None:
@@ -106,9 +78,7 @@ def read_project(data: bytes, shown_name: str, puzzle: Puzzle, limits: Limits) -
     if project.at >= len(project.steps):
         raise FormatError(f"The project file '{shown_name}' shows step {project.at} of {len(project.steps)}.")
     for step in project.steps:
-        found = check_step(step, puzzle)
-        if found is not None and (made := shown(found)) is not None:
-            step.solution = made.solution
+        step.solution = check_step(step, puzzle)
     return project
 
 
@@ -120,3 +90,5 @@ def checked(model: type[Checked], value: Any, what: str) -> Checked:
         first = error.errors()[0]
         place = readable(".".join(str(part) for part in first["loc"]))
         raise FormatError(f"The {what} is not usable: '{place}': {first['msg']}.") from None
+    except FormatError as error:
+        raise FormatError(f"The {what} is not usable: {error}") from None

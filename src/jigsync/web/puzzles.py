@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Response, UploadFile
+from fastapi import APIRouter, Form, Query, Response, UploadFile
 from fastapi import Path as PathParam
 from fastapi.responses import StreamingResponse
 
@@ -27,9 +27,10 @@ from jigsync.web.uploads import Kind
 
 router = APIRouter(tags=["puzzles"], route_class=UploadRoute)
 
+WindowId = Annotated[str, Query(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="of whoever asks")]
 FEW = 60
 """Up to so many fragments are cut in a moment."""
-PIECE = 1 << 16
+BLOCK = 1 << 16
 LARGEST_CELL = 128
 PREVIEW_CELL = 56
 
@@ -63,16 +64,29 @@ async def upload_puzzle(bench: Bench, files: Files, kind: Annotated[Kind, Form()
 
 
 @router.get("/api/puzzles/{puzzle}", response_model=PuzzleModel)
-async def get_puzzle(bench: Bench, puzzle: Id) -> Response:
-    """The fragments of a puzzle, and where its project file had stopped."""
-    return describe(bench.puzzles.get(puzzle))
+async def get_puzzle(bench: Bench, puzzle: Id, window: WindowId = "") -> Response:
+    """The fragments of a puzzle, where its project file had stopped, and the solve that is under way."""
+    held = bench.puzzles.get(puzzle)
+    held.opened_in(window)
+    return describe(held, job=bench.jobs.of(held.id))
 
 
 @router.delete("/api/puzzles/{puzzle}", status_code=204)
-async def drop_puzzle(bench: Bench, puzzle: Id) -> Response:
-    """Lets a puzzle go."""
-    bench.jobs.cancel_all(bench.puzzles.get(puzzle))
-    bench.puzzles.drop(puzzle)
+async def drop_puzzle(bench: Bench, puzzle: Id, window: WindowId = "") -> Response:
+    """Lets a puzzle go; said for a window, when no other one has it open."""
+    held = bench.puzzles.get(puzzle)
+    if held.left_by(window):
+        bench.jobs.cancel_all(held)
+        bench.puzzles.drop(puzzle)
+    return Response(status_code=204)
+
+
+@router.delete("/api/puzzles/{puzzle}/windows/{window}", status_code=204)
+async def leave_puzzle(
+    bench: Bench, puzzle: Id, window: Annotated[str, PathParam(max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
+) -> Response:
+    """A window is closed or reloaded; the puzzle stays for whoever comes back."""
+    bench.puzzles.get(puzzle).left_by(window)
     return Response(status_code=204)
 
 
@@ -141,7 +155,7 @@ def _cell_for(bench: Workbench, options: CutOptionsModel) -> int:
     return max(16, min(LARGEST_CELL, int((bench.limits.pixels / (6.3 * count)) ** 0.5)))
 
 
-def describe(held: HeldPuzzle, status: int = 200) -> Response:
+def describe(held: HeldPuzzle, status: int = 200, job: str | None = None) -> Response:
     """A held puzzle as the interface shows it. A project is as its file has it, never in memory as a whole."""
     skews = held.skews or {}
     fragments = [
@@ -149,23 +163,29 @@ def describe(held: HeldPuzzle, status: int = 200) -> Response:
         for name, (height, width) in zip(held.ids, held.file.sizes, strict=True)
     ]
     model = PuzzleModel(
-        id=held.id, name=held.file.name, fragments=fragments, pitch=list(held.pitch), notes=list(held.notes)
+        id=held.id,
+        name=held.file.name,
+        fragments=fragments,
+        pitch=list(held.pitch),
+        notes=list(held.notes),
+        job=job,
+        version=held.version,
     )
     head = json.dumps(plain(model), ensure_ascii=False).encode()
     if held.project is None:
         return Response(head, status, media_type="application/json")
     before, after = head.split(b'"project": null')
-    pieces = _around(before + b'"project": ', held.project, after)
-    return StreamingResponse(pieces, status, media_type="application/json")
+    blocks = _around(before + b'"project": ', held.project, after)
+    return StreamingResponse(blocks, status, media_type="application/json")
 
 
 def _around(before: bytes, path: Path, after: bytes) -> Iterator[bytes]:
-    """The pieces of a text with a file in it; a file that is gone by now is null."""
+    """The blocks of a text with a file in it; a file that is gone by now is null."""
     yield before
     try:
         with open(path, "rb") as file:
-            while piece := file.read(PIECE):
-                yield piece
+            while block := file.read(BLOCK):
+                yield block
     except FileNotFoundError:
         yield b"null"
     yield after

@@ -12,6 +12,8 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
+from jigsync.io.files import json_bytes
+from jigsync.io.solution_file import solution_json
 from jigsync.solvers import base as solvers
 from jigsync.values.errors import InputError, OptionError
 from jigsync.values.layout import Grid, check_cells
@@ -22,9 +24,11 @@ from jigsync.web.limits import STOPPING, Refusal
 from jigsync.web.models import (
     CandidateModel,
     CellRequest,
+    FitModel,
+    FitsRequest,
     JobModel,
     Shown,
-    SolutionModel,
+    SolutionFile,
     SolveOptions,
     TurnRequest,
     plain,
@@ -56,7 +60,9 @@ def _check(options: SolveOptions, ids: tuple[str, ...]) -> None:
     solvers.get(options.solver)
     if options.grid is not None:
         check_cells(Grid.parse(options.grid), len(ids))
-    if strangers := {*options.pins, *options.exclude} - set(ids):
+    if options.pins and options.places:
+        raise OptionError("A solve pins fragments in cells or at poses, not both.")
+    if strangers := {*options.pins, *options.places, *options.exclude} - set(ids):
         raise OptionError(f"The fragment '{min(strangers)}' is not in the puzzle.")
 
 
@@ -110,7 +116,12 @@ async def _events(job: Job, closing: Callable[[], bool]) -> AsyncIterator[str]:
 async def turned(bench: Bench, puzzle: Id, request: TurnRequest) -> Shown:
     """The same assembly after a further global turn."""
     held = bench.puzzles.get(puzzle)
-    found = await bench.read(lambda: shown(solution_of(request.solution, held.puzzle).turned(request.turns)))
+
+    def turn() -> Shown | None:
+        opened = held.puzzle
+        return shown(solution_of(request.solution, opened).turned(request.turns), opened)
+
+    found = await bench.read(turn)
     if found is None:
         raise InputError("A solution that failed cannot be turned.")
     return found
@@ -123,7 +134,7 @@ async def cell_candidates(bench: Bench, puzzle: Id, request: CellRequest) -> lis
     arguments = {
         "name": held.id,
         "puzzle": held.file.to_json(),
-        "solution": plain(request.solution),
+        "solution": solution_json(request.solution),
         "row": request.row,
         "col": request.col,
         "limit": request.limit,
@@ -135,7 +146,21 @@ async def cell_candidates(bench: Bench, puzzle: Id, request: CellRequest) -> lis
     return [CandidateModel(**candidate) for candidate in told["candidates"]]
 
 
-@router.post("/solve", response_model=SolutionModel)
+@router.post("/api/puzzles/{puzzle}/fits")
+async def fragment_fits(bench: Bench, puzzle: Id, request: FitsRequest) -> list[FitModel]:
+    """The likeliest places of a fragment beside those that are placed."""
+    held = bench.puzzles.get(puzzle)
+    if request.fragment not in held.ids:
+        raise Refusal(404, f"There is no fragment '{request.fragment}' in this puzzle.")
+    arguments = {"name": held.id, "puzzle": held.file.to_json(), **plain(request)}
+    told = await bench.work(
+        lambda seconds: bench.crew.do("fits", arguments, seconds=seconds, holds=held.id),
+        small=len(held.ids) <= FEW,
+    )
+    return [FitModel(**fit) for fit in told["fits"]]
+
+
+@router.post("/solve", response_model=SolutionFile)
 async def solve(
     bench: Bench,
     request: Request,
@@ -168,7 +193,7 @@ async def solve(
         raise Refusal(503, STOPPING, retry_after=5)
     if job.shown is None or not job.finished:
         raise Refusal(422, job.reason or "It was cancelled.")
-    return Response(job.shown.solution.model_dump_json(indent=1), media_type="application/json")
+    return Response(json_bytes(solution_json(job.shown.solution)), media_type="application/json")
 
 
 def _options(text: str) -> SolveOptions:

@@ -20,8 +20,12 @@ from jigsync.io.images import png_bytes
 from jigsync.render.assemble import unpremultiply
 from jigsync.values.puzzle import Puzzle
 from jigsync.web.limits import Limits, Refusal
-from jigsync.web.pixels import PuzzleFile
+from jigsync.web.pixels import PuzzleFile, mapped
 
+MOST_WINDOWS = 64
+"""Windows that are remembered to have a puzzle open."""
+LARGEST_PHOTOGRAPH = 2400
+"""Longer side of a photograph as the page shows it, px."""
 LARGEST_SHOWN = 400
 """Longer side of a fragment as the page shows it, px."""
 
@@ -48,6 +52,8 @@ class HeldPuzzle:
         notes: sentences for the person who sent it.
         skews: of a scan, id -> degrees or None.
         project: the file of the state to go on from, when it came with one.
+        state, version: what a window has kept last, as JSON, and how often one has.
+        windows: those that have opened it.
     """
 
     file: PuzzleFile
@@ -57,6 +63,9 @@ class HeldPuzzle:
     project: Path | None = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     jobs: int = 0
+    state: bytes | None = None
+    version: int = 0
+    windows: set[str] = field(default_factory=set)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -77,6 +86,16 @@ class HeldPuzzle:
     def busy(self) -> bool:
         """Is a job working on it?"""
         return self.jobs > 0
+
+    def opened_in(self, window: str) -> None:
+        """A window has it now."""
+        if window and len(self.windows) < MOST_WINDOWS:
+            self.windows.add(window)
+
+    def left_by(self, window: str) -> bool:
+        """A window does not need it any more; does nobody?"""
+        self.windows.discard(window)
+        return not (window and self.windows)
 
     def remove(self) -> None:
         """Removes its files; whoever has them mapped may go on."""
@@ -125,6 +144,21 @@ class HeldPicture:
         """Removes its file."""
         if self.path:
             Path(self.path).unlink(missing_ok=True)
+
+
+@dataclass(eq=False)
+class HeldPhotograph(HeldPicture):
+    """A photograph of fragments, its pixels with their transparency in a file."""
+
+    def shown(self) -> bytes:
+        """A JPEG for the page, no larger than LARGEST_PHOTOGRAPH; what is transparent is white."""
+        pixels = mapped(Path(self.path), (self.height, self.width, 4), "photograph")
+        scale = min(1.0, LARGEST_PHOTOGRAPH / max(self.height, self.width))
+        size = max(1, round(scale * self.width)), max(1, round(scale * self.height))
+        small = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
+        alpha = small[..., 3:].astype(np.float32) / 255
+        rgb = (small[..., :3] * alpha + 255 * (1 - alpha)).round().astype(np.uint8)
+        return bytes(cv2.imencode(".jpg", np.ascontiguousarray(rgb[..., ::-1]), [cv2.IMWRITE_JPEG_QUALITY, 88])[1])
 
 
 Kept = TypeVar("Kept", bound=Held)

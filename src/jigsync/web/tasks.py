@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,27 +18,32 @@ import numpy as np
 
 import jigsync
 from jigsync import data
-from jigsync.api import DOUBTFUL, LEAST_SECONDS
 from jigsync.cutting.generate import cut_picture
 from jigsync.cutting.options import CutOptions, Damage
 from jigsync.io.files import json_bytes, open_plain, parse_json, read_bytes
 from jigsync.io.images import image_bytes_sha256, png_bytes, read_rgb
 from jigsync.io.puzzle_folder import puzzle_members
-from jigsync.measure import learned, registry
-from jigsync.measure.choice import shows_cells
+from jigsync.io.schema import Node
+from jigsync.io.solution_file import parse_solution
+from jigsync.measure import learned
+from jigsync.measure.choice import readings
 from jigsync.render.assemble import assemble
 from jigsync.scan import extract
 from jigsync.solution import Solution
 from jigsync.solvers import joint
 from jigsync.solvers.base import Assignment, Progress
+from jigsync.solvers.fits import fits_for
 from jigsync.values.errors import FormatError
+from jigsync.values.hypothesised import Hypothesised
 from jigsync.values.layout import Grid
-from jigsync.values.measurements import Measurements
 from jigsync.values.placement import Placed, cell_pitch
+from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Puzzle
 from jigsync.web.archive import ZIP, Window, entries_of
+from jigsync.web.drawings import PictureFormat, picture_bytes
 from jigsync.web.limits import Limits
-from jigsync.web.models import CutOptionsModel, KeptPuzzle, SolutionModel, SolveOptions, plain
+from jigsync.web.models import CutOptionsModel, KeptPuzzle, SolveOptions, plain
+from jigsync.web.photo_tasks import cut_sheets, found_on, photograph, shaped, take_photographs
 from jigsync.web.pixels import PuzzleFile, mapped, write_pixels, write_puzzle
 from jigsync.web.project import (
     PROJECT_FILE,
@@ -50,6 +54,8 @@ from jigsync.web.project import (
     solution_of,
     zip_bytes,
 )
+from jigsync.web.readings import Remembered
+from jigsync.web.spread import spread
 from jigsync.web.uploads import Kind, Received, receive
 
 WARM: Final = (learned, joint, extract)
@@ -59,11 +65,6 @@ PIXELS_FILE: Final = "pixels"
 KEPT_FILE: Final = "kept.json"
 KEPT_ZIP: Final = "kept.zip"
 RESULT_FILE: Final = "result"
-FREE: Final = (
-    "This page knows rows and columns only, and is not sure of them: pieces that were torn or lie at any angle are put"
-    " together by 'jigsync solve FOLDER'."
-)
-"""What a solve says that fragments of any shape may have misled."""
 
 
 @dataclass
@@ -83,18 +84,18 @@ class Bench:
     stopped: Callable[[], bool]
     holds: str = ""
     ready: bool = False
-    _measured: Measurements | None = None
+    _read: Remembered | None = None
 
-    def measured(self, name: str, puzzle: Puzzle) -> Measurements:
-        """What sides say of a puzzle, as the page shows cells; of the last one it is still known."""
-        if self._measured is None or self.holds != name:
+    def readings(self, name: str, puzzle: Puzzle) -> Remembered:
+        """The ways in which a puzzle is read, each measured when it is asked for; those of the last one are known."""
+        if self._read is None or self.holds != name:
             self.forget()
-            self._measured, self.holds, self.ready = registry.get(registry.DEFAULT).measure(puzzle), name, True
-        return self._measured
+            self._read, self.holds, self.ready = Remembered(lambda: readings(puzzle)), name, True
+        return self._read
 
     def forget(self) -> None:
         """Drops the measurements."""
-        self._measured, self.holds = None, ""
+        self._read, self.holds = None, ""
 
     def rests(self) -> bool:
         """Does the process, now that its task is done, hold little enough memory to go on?"""
@@ -174,6 +175,31 @@ def receive_picture(
     return {"height": rgb.shape[0], "width": rgb.shape[1], "sha256": image_bytes_sha256(sent)}
 
 
+def receive_photographs(
+    bench: Bench, upload: str, files: Sequence[Sequence[Any]], names: Sequence[str], folder: str
+) -> dict[str, Any]:
+    """Uploads -> photographs of fragments, and what lies on each."""
+    return {"photographs": take_photographs(bench.limits, upload, files, names, folder)}
+
+
+def find_fragments(bench: Bench, picture: dict[str, Any], background: Sequence[int]) -> dict[str, Any]:
+    """What lies on a photograph whose background somebody has pointed at."""
+    x, y = background
+    return found_on(photograph(picture), picture["name"], bench.limits, (x, y))
+
+
+def shape_outlines(
+    bench: Bench, do: str, size: Sequence[int], outlines: list[Any], line: list[Any], radius: float
+) -> dict[str, Any]:
+    """Outlines put right."""
+    return {"outlines": shaped(do, size, outlines, line, radius)}
+
+
+def cut_fragments(bench: Bench, name: str, sheets: Sequence[dict[str, Any]], folder: str, keep: bool) -> dict[str, Any]:
+    """Photographs and outlines -> a puzzle."""
+    return _taken(Received(cut_sheets(sheets, name)), Path(folder), keep)
+
+
 # ---------------------------------------------------------------------------------------------- cut
 
 
@@ -220,46 +246,35 @@ def solve(bench: Bench, name: str, puzzle: dict[str, Any], options: dict[str, An
     wanted = SolveOptions.model_validate(options)
     opened = PuzzleFile.of_json(puzzle).open()
     drawn: Assignment | None = None
+    pinned = tuple(wanted.places)
 
     def watch(step: Progress) -> bool:
         nonlocal drawn
         told: dict[str, Any] = {"stage": step.stage, "fraction": step.fraction}
         if step.best is not None and step.best is not drawn:
             drawn = step.best
-            told |= {"energy": drawn.energy, "shown": _shown(_on_the_way(drawn, opened))}
+            told |= {"energy": drawn.energy, "shown": _shown(_on_the_way(drawn, opened), opened, pinned)}
         bench.say(told)
         return not bench.stopped()
 
-    watch(Progress("measuring", 0.0))
-    start = time.monotonic()
-    measurements = bench.measured(name, opened)
-    left = max(LEAST_SECONDS, seconds - (time.monotonic() - start))
     solution = jigsync.solve(
         opened,
         wanted.solver,
-        measurements=measurements,
+        measurements=bench.readings(name, opened),
         grid=wanted.grid,
-        layout="grid",
-        pins=wanted.pins,
+        layout="free" if wanted.places and wanted.layout == "auto" else wanted.layout,
+        pins={**wanted.pins, **{name: Pose.of_degrees(turn, (x, y)) for name, (x, y, turn) in wanted.places.items()}},
         exclude=wanted.exclude,
         upright=wanted.upright,
         seed=wanted.seed,
-        time_limit=left,
+        time_limit=seconds,
         progress=watch,
     )
-    hint = FREE if _doubtful(solution) and not shows_cells(opened) else ""
-    reason = " ".join(part for part in (solution.reason, hint) if part)
-    return {"reason": reason, "energy": solution.energy, "shown": _shown(solution)}
+    return {"reason": solution.reason, "energy": solution.energy, "shown": _shown(solution, opened, pinned)}
 
 
-def _doubtful(solution: Solution) -> bool:
-    """Is it less than DOUBTFUL sure of its fragments?"""
-    sure = [placed.confidence or 0.0 for placed in solution.placement.values()]
-    return sum(sure) < DOUBTFUL * len(sure)
-
-
-def _shown(solution: Solution) -> dict[str, Any] | None:
-    value = shown(solution)
+def _shown(solution: Solution, puzzle: Puzzle, pinned: Sequence[str] = ()) -> dict[str, Any] | None:
+    value = shown(spread(puzzle, solution, pinned), puzzle)
     return None if value is None else plain(value)
 
 
@@ -276,18 +291,38 @@ def candidates(
     opened = PuzzleFile.of_json(puzzle).open()
     found = jigsync.candidates(
         opened,
-        solution_of(SolutionModel.model_validate(solution), opened),
+        solution_of(parse_solution(Node(solution, "solution")), opened),
         row,
         col,
-        measurements=bench.measured(name, opened),
+        measurements=bench.readings(name, opened),
         limit=limit,
     )
     return {"candidates": [candidate._asdict() for candidate in found]}
 
 
+def fits(
+    bench: Bench, name: str, puzzle: dict[str, Any], solution: dict[str, Any], fragment: str, limit: int
+) -> dict[str, Any]:
+    """The likeliest places of a fragment beside those that are placed."""
+    opened = PuzzleFile.of_json(puzzle).open()
+    placement = solution_of(parse_solution(Node(solution, "solution")), opened).placement
+    read = bench.readings(name, opened)
+    # Outlines tell poses to the pixel; what is known of cells only does where nothing reads outlines.
+    known = next((m for m in read if isinstance(m.pairs, Hypothesised)), None) or next(iter(read))
+    size = float(max(cell_pitch(opened, placement)))
+    hypotheses = known.hypotheses() if isinstance(known.pairs, Hypothesised) else known.pairs.hypotheses(size)
+    found = fits_for(hypotheses, opened.ids, placement, fragment, size, limit)
+    return {
+        "fits": [
+            {"x": f.pose.xy[0], "y": f.pose.xy[1], "angle": f.pose.degrees, "log_odds": f.log_odds, "beside": f.beside}
+            for f in found
+        ]
+    }
+
+
 def warm_up(bench: Bench) -> dict[str, Any]:
     """Loads what the first solve would wait for."""
-    bench.measured("", jigsync.cut(data.picture("coffee"), "2x2", "light", cell=32))
+    next(iter(bench.readings("", jigsync.cut(data.picture("coffee"), "2x2", "light", cell=32))))
     bench.forget()
     return {}
 
@@ -296,14 +331,21 @@ def warm_up(bench: Bench) -> dict[str, Any]:
 
 
 def draw(
-    bench: Bench, puzzle: dict[str, Any], solution: dict[str, Any], gaps: bool, longest: int | None, folder: str
+    bench: Bench,
+    puzzle: dict[str, Any],
+    solution: dict[str, Any],
+    format: PictureFormat,
+    gaps: bool,
+    longest: int | None,
+    folder: str,
 ) -> dict[str, Any]:
-    """The assembled picture."""
+    """The assembled picture as it is shown: a person may have moved components towards each other."""
     opened = PuzzleFile.of_json(puzzle).open()
-    drawn = assemble(opened, solution_of(SolutionModel.model_validate(solution), opened), gaps=gaps)
-    if longest is not None:
-        drawn.thumbnail((longest, longest))
-    (Path(folder) / RESULT_FILE).write_bytes(png_bytes(np.asarray(drawn)))
+    found = solution_of(parse_solution(Node(solution, "solution")), opened)
+    if found.grid is None:
+        found = replace(found, placement={name: replace(p, component=0) for name, p in found.placement.items()})
+    written = picture_bytes(opened, found, format, gaps, longest)
+    (Path(folder) / RESULT_FILE).write_bytes(written)
     return {}
 
 
@@ -321,10 +363,15 @@ TASKS: Final[dict[str, Callable[..., dict[str, Any]]]] = {
         receive_upload,
         restore_puzzle,
         receive_picture,
+        receive_photographs,
+        find_fragments,
+        shape_outlines,
+        cut_fragments,
         cut,
         preview,
         solve,
         candidates,
+        fits,
         warm_up,
         draw,
         pack_project,

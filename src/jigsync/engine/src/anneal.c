@@ -31,8 +31,8 @@ static int anneal(State *st, int64_t moves, float t0, float t1) {
         if (i % 16 == 0) focus(st);
         propose(st, mix, batch, t);
         st->moves += batch;
-        if (i % 8 == 7 && stopped(st->control, st->best_energy, st->moves)) return 0;
-        if (i % 128 == 127) st->energy = energy_of(st);
+        if (i % 8 == 7 && stopped(st->control, st->best_score, st->moves)) return 0;
+        if (i % 128 == 127) st->score = score_of(st);
     }
     return 1;
 }
@@ -74,7 +74,7 @@ static int search_neighbourhoods(State *st, Lns *w, int rounds, float t) {
     if (p->n_free < 2) return 1;
     mix_moves(p, SHARES, mix);
     for (int i = 0; i < rounds; i++) {
-        double before = st->energy;
+        double before = st->score;
         if (i % 16 == 0) focus(st);
         leave(st);
         memcpy(w->backup, st->code, (size_t)p->ncell * sizeof(int32_t));
@@ -95,13 +95,13 @@ static int search_neighbourhoods(State *st, Lns *w, int rounds, float t) {
             }
         }
         touch_up(st, mix, p->n_free < 100 ? 20 * p->n_free : 2000, 0.7f * p->melting);
-        for (int j = 0; j < 2 || (j < 8 && st->energy < before); j++)
+        for (int j = 0; j < 2 || (j < 8 && st->score < before); j++)
             if (!lns_assignment(st, w, MOST_CELLS, 0.0f) && j > 1) break;
-        if (!accepts(st, (float)(st->energy - before), t)) {
+        if (!accepts(st, (float)(st->score - before), t)) {
             load_codes(st, w->backup);
-            st->energy = before;
+            st->score = before;
         }
-        if (stopped(st->control, st->best_energy, st->moves)) return 0;
+        if (stopped(st->control, st->best_score, st->moves)) return 0;
     }
     return 1;
 }

@@ -46,12 +46,12 @@ typedef struct {
     float lns;       /* temperature of large-neighbourhood search, likewise */
     double seconds;  /* time limit, <= 0 for none */
     _Atomic int32_t *cancel;
-    _Atomic double *progress_energy;
+    _Atomic double *progress_score;
     _Atomic int64_t *progress_moves;
 } Plan;
 
 typedef struct {
-    double energy;
+    double score;
     int64_t moves, accepted;
     float settled;    /* share of cells that are surely linked to all their neighbours */
     int32_t finished; /* 0 when the time limit or a cancel ended the run */
@@ -76,9 +76,9 @@ API void jig_layout(char *out, int64_t room) {
         AT(Input, cancel),
         {"Plan", 0}, {"size", sizeof(Plan)}, AT(Plan, moves), AT(Plan, tempering), AT(Plan, rounds), AT(Plan, grow),
         AT(Plan, melt), AT(Plan, beliefs), AT(Plan, replicas), AT(Plan, noise), AT(Plan, hot), AT(Plan, cold),
-        AT(Plan, top), AT(Plan, low), AT(Plan, lns), AT(Plan, seconds), AT(Plan, cancel), AT(Plan, progress_energy),
+        AT(Plan, top), AT(Plan, low), AT(Plan, lns), AT(Plan, seconds), AT(Plan, cancel), AT(Plan, progress_score),
         AT(Plan, progress_moves),
-        {"Report", 0}, {"size", sizeof(Report)}, AT(Report, energy), AT(Report, moves), AT(Report, accepted),
+        {"Report", 0}, {"size", sizeof(Report)}, AT(Report, score), AT(Report, moves), AT(Report, accepted),
         AT(Report, settled), AT(Report, finished), AT(Report, unsettled),
     };
     int64_t at = 0;
@@ -169,19 +169,19 @@ API void jig_links(const Problem *p, int32_t *side, float *link) {
     memcpy(link, p->top_link, 4 * (size_t)p->n * TOP * sizeof(float));
 }
 
-/* The energy of poses, from scratch; NaN when memory ran out. */
-API double jig_energy(const Problem *p, const int32_t *poses) {
+/* The score of poses, from scratch; NaN when memory ran out. */
+API double jig_score(const Problem *p, const int32_t *poses) {
     State *st = state_new(p, 0);
     if (!st) return NAN;
     read_poses(st, poses);
-    double energy = energy_of(st);
+    double total = score_of(st);
     state_free(st);
-    return energy;
+    return total;
 }
 
 static Control control_of(const Plan *plan) {
     Control c = control_until(plan->seconds, plan->cancel);
-    c.progress_energy = plan->progress_energy;
+    c.progress_score = plan->progress_score;
     c.progress_moves = plan->progress_moves;
     return c;
 }
@@ -225,7 +225,7 @@ API int32_t jig_run(const Problem *p, uint64_t seed, const Plan *plan, int32_t *
         }
         return_to_best(st);
         write_poses(st, st->best, poses);
-        report->energy = st->best_energy;
+        report->score = st->best_score;
         report->settled = 1.0f - open_share(st);
         report->moves = st->moves;
         report->accepted = st->accepted;
@@ -248,7 +248,7 @@ API void jig_ladder_climb(Ladder *l, int32_t worker, int32_t workers) { ladder_c
 
 /* The best placement seen, into poses, and how it went. */
 API void jig_ladder_best(Ladder *l, int32_t *poses, Report *report) {
-    report->energy = ladder_best(l, poses);
+    report->score = ladder_best(l, poses);
     report->moves = l->round * BATCH * l->count;
     report->finished = l->rounds > 0;
 }
@@ -277,9 +277,9 @@ API int32_t jig_assign(const float *value, int32_t rows, int32_t cols, int32_t *
 }
 
 /* For tests: `count` proposals of one kind at temperature t from poses, which are replaced by where it ends.
- * kind: the order of MOVES, then assignment, refill, regrow, sample, grain, beliefs. energies: incremental, from scratch, best kept. */
+ * kind: the order of MOVES, then assignment, refill, regrow, sample, grain, beliefs. scores: incremental, from scratch, best kept. */
 API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t count, float t, int32_t *poses,
-                     double *energies) {
+                     double *scores) {
     State *st = state_new(p, seed);
     Lns *w = lns_new(p);
     Beliefs *x = beliefs_new(p);
@@ -302,10 +302,10 @@ API int64_t jig_fuzz(const Problem *p, uint64_t seed, int32_t kind, int64_t coun
                 lns_beliefs(st, x);
             }
         }
-        energies[0] = st->energy;
-        energies[1] = energy_of(st);
+        scores[0] = st->score;
+        scores[1] = score_of(st);
         leave(st);
-        energies[2] = st->best_energy;
+        scores[2] = st->best_score;
         write_poses(st, st->code, poses);
     }
     int64_t accepted = ok ? st->accepted : -1;

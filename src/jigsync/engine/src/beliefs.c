@@ -295,7 +295,7 @@ static int lns_beliefs(State *st, Beliefs *x) {
         was = 1;
     }
     rebuild_pool(st);
-    st->energy = energy_of(st);
+    st->score = score_of(st);
     arrive(st);
     return 1;
 }
@@ -339,10 +339,10 @@ static int search_beliefs(State *st, Lns *w, Beliefs *x, int steps, float t) {
     int going = 1;
     if (!may_believe(p)) return going;
     for (int i = 0; i < steps && going; i++) {
-        if (stopped(st->control, st->best_energy, st->moves)) return 0;
+        if (stopped(st->control, st->best_score, st->moves)) return 0;
         int open = keep_grains(st, LEAST[rng_below(&st->rng, 4)]);
         if (open < FEWEST) continue;
-        double before = st->energy, best = st->best_energy;
+        double before = st->score, best = st->best_score;
         leave(st);
         memcpy(x->before, st->code, size);
         memcpy(x->best, st->best, size);
@@ -352,13 +352,13 @@ static int search_beliefs(State *st, Lns *w, Beliefs *x, int steps, float t) {
             going = search_neighbourhoods(st, w, POLISH, t);
             return_to_best(st);
         }
-        if (!going || st->energy < before - 1.0) {
+        if (!going || st->score < before - 1.0) {
             load_codes(st, x->before);
-            st->energy = before;
+            st->score = before;
         }
-        if (st->best_energy <= best) {
+        if (st->best_score <= best) {
             memcpy(st->best, x->best, size);
-            st->best_energy = best;
+            st->best_score = best;
             st->unsaved = 0;
         }
     }

@@ -14,7 +14,7 @@ _Static_assert(sizeof(_Atomic int32_t) == 4 && sizeof(_Atomic int64_t) == 8 && s
 typedef struct {
     double deadline;                  /* now_seconds() at which to stop, or a huge number */
     _Atomic int32_t *cancel;          /* non-zero asks to stop; may be NULL */
-    _Atomic double *progress_energy;  /* best energy so far, for whoever watches; may be NULL */
+    _Atomic double *progress_score;  /* best score so far, for whoever watches; may be NULL */
     _Atomic int64_t *progress_moves;
 } Control;
 
@@ -33,7 +33,7 @@ static int over(const Control *c) {
 
 /* Tells whoever watches how far it is; non-zero when it is to end. */
 static int stopped(const Control *c, double best, int64_t moves) {
-    if (c->progress_energy) atomic_store_explicit(c->progress_energy, best, memory_order_relaxed);
+    if (c->progress_score) atomic_store_explicit(c->progress_score, best, memory_order_relaxed);
     if (c->progress_moves) atomic_store_explicit(c->progress_moves, moves, memory_order_relaxed);
     return over(c);
 }

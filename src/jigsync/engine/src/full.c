@@ -1,4 +1,4 @@
-/* The full pair energy of small puzzles: beyond touching sides, every ordered pair of placed fragments adds
+/* The full pair score of small puzzles: beyond touching sides, every ordered pair of placed fragments adds
  *
  *     full[i, j, relation_of[d_row, d_col, k_i, k_j]],   (d_row, d_col) from i's cell to j's,
  *
@@ -17,7 +17,7 @@ static inline float full_pair(const Problem *p, int cell_i, int code_i, int cell
     return full_ordered(p, cell_i, code_i, cell_j, code_j) + full_ordered(p, cell_j, code_j, cell_i, code_i);
 }
 
-static double full_energy(const State *st) {
+static double full_score(const State *st) {
     const Problem *p = st->p;
     double sum = 0.0;
     if (!p->full) return 0.0;

@@ -384,7 +384,7 @@ static int growth_seed(Growth *g, int draws) {
     return best;
 }
 
-/* Unary energy of the grown region (g->order) laid into the grid by m; -1e30 if it sticks out. */
+/* Unary score of the grown region (g->order) laid into the grid by m; -1e30 if it sticks out. */
 static float growth_fit(const Growth *g, const Motion *m, State *st) {
     const Problem *p = g->p;
     float sum = 0.0f;
@@ -433,7 +433,7 @@ static int growth_finish(Growth *g, State *st) {
     growth_fit(g, &best, st);
     rebuild_pool(st);
     fill_holes(st);
-    st->energy = energy_of(st);
+    st->score = score_of(st);
     return 1;
 }
 
@@ -487,8 +487,8 @@ static int grow_often(State *st, int times, float noise) {
     double most = -1e300;
     for (int i = 0; i < times && (!i || !over(st->control)); i++) {
         if (!grow(st, NULL, 0, 0, i ? 4 : 0, i ? noise : 0.0f)) return 0;
-        if (st->energy <= most) continue;
-        most = st->energy;
+        if (st->score <= most) continue;
+        most = st->score;
         save_best(st);
     }
     load_codes(st, st->best);

@@ -67,13 +67,13 @@ static Ladder *ladder_new(const Problem *p, uint64_t seed, const int32_t *poses,
 /* Exchanges of neighbours, every other pair in turn; 40 % of the proposals without a better placement are enough. */
 static void ladder_exchange(Ladder *l) {
     for (int i = 0; i < l->count; i++)
-        if (l->at[i]->best_energy > l->best + 1e-3) {
-            l->best = l->at[i]->best_energy;
+        if (l->at[i]->best_score > l->best + 1e-3) {
+            l->best = l->at[i]->best_score;
             l->since = l->round;
         }
     for (int i = (int)(l->round & 1); i + 1 < l->count; i += 2) {
         State *hot = l->at[i], *cold = l->at[i + 1];
-        float gain = (float)(hot->energy - cold->energy) * (1 / l->t[i + 1] - 1 / l->t[i]);
+        float gain = (float)(hot->score - cold->score) * (1 / l->t[i + 1] - 1 / l->t[i]);
         if (!metropolis(l->p, &l->rng, gain, 1.0f)) continue;
         l->at[i] = cold;
         l->at[i + 1] = hot;
@@ -100,7 +100,7 @@ static void ladder_climb(Ladder *l, int worker, int workers) {
             State *st = l->at[i];
             if (l->round % 16 == 0) focus(st);
             propose(st, l->mix, BATCH, l->t[i]);
-            if (l->round % 128 == 127) st->energy = energy_of(st);
+            if (l->round % 128 == 127) st->score = score_of(st);
         }
         ladder_meet(l, workers);
     }
@@ -111,8 +111,8 @@ static double ladder_best(Ladder *l, int32_t *poses) {
     State *best = l->at[0];
     for (int i = 0; i < l->count; i++) {
         leave(l->at[i]);
-        if (l->at[i]->best_energy > best->best_energy) best = l->at[i];
+        if (l->at[i]->best_score > best->best_score) best = l->at[i];
     }
     write_poses(best, best->best, poses);
-    return best->best_energy;
+    return best->best_score;
 }

@@ -121,7 +121,7 @@ static int lns_assignment(State *st, Lns *w, int most, float noise) {
     if (new < old + 1e-4 && noise <= 0.0f) return 0;
     float delta = apply_changes(st, st->change, rows);
     if (st->n_pool) rebuild_pool(st);
-    st->energy += delta;
+    st->score += delta;
     arrive(st);
     return 1;
 }

@@ -1,4 +1,4 @@
-/* Marginals: how often a fragment keeps its place when placements are drawn in proportion to exp(energy / t).
+/* Marginals: how often a fragment keeps its place when placements are drawn in proportion to exp(score / t).
  *
  * The chain starts at a good placement and uses reversible moves only. A whole placement may turn or shift without
  * changing what is next to what, so each draw is first laid over the best placement by the one motion that most
@@ -46,7 +46,7 @@ static int move_redraw(State *st, float t) {
         put(st, a, 4 * g + draw4(rng, weight));
         st->cell_of[f] = -1;
         st->pool[at - p->n_free] = f;
-        st->energy += local1(st, a, st->code[a]) - before;
+        st->score += local1(st, a, st->code[a]) - before;
         arrive(st);
         return 1;
     }
@@ -63,7 +63,7 @@ static int move_redraw(State *st, float t) {
     leave(st);
     put(st, a, 4 * g + draw4(rng, weight));
     put(st, b, 4 * f + draw4(rng, other));
-    st->energy += local1(st, a, st->code[a]) + local1(st, b, st->code[b]) - before;
+    st->score += local1(st, a, st->code[a]) + local1(st, b, st->code[b]) - before;
     arrive(st);
     return 1;
 }

@@ -1,7 +1,7 @@
 /* Elementary moves: turn one fragment, exchange two places, and the guided forms of both. Each returns 1 when the
  * proposal was accepted at temperature t. Pinned cells are never touched. */
 
-/* Metropolis: accept a change of the energy to be maximised. */
+/* Metropolis: accept a change of the score to be maximised. */
 static inline int metropolis(const Problem *p, Rng *rng, float delta, float t) {
     return delta >= 0.0f || delta > t * p->log_table[rng_next(rng) >> 52];
 }
@@ -30,7 +30,7 @@ static int propose_changes(State *st, const Change *change, int count, float t) 
         revert_changes(st, count);
         return 0;
     }
-    st->energy += delta;
+    st->score += delta;
     arrive(st);
     return 1;
 }
@@ -45,7 +45,7 @@ static int move_turn(State *st, float t) {
     if (!accepts(st, delta, t)) return 0;
     leave(st);
     put(st, cell, turned);
-    st->energy += delta;
+    st->score += delta;
     arrive(st);
     return 1;
 }
@@ -78,7 +78,7 @@ static int exchange_pool(State *st, int cell, int at, int turns, float t) {
     put(st, cell, in);
     st->cell_of[fragment_of(code)] = -1;
     st->pool[at] = fragment_of(code);
-    st->energy += delta;
+    st->score += delta;
     arrive(st);
     return 1;
 }
@@ -107,7 +107,7 @@ static int exchange(State *st, int a, int b, int turns_into_a, float t) {
     leave(st);
     put(st, a, new_a);
     put(st, b, new_b);
-    st->energy += delta;
+    st->score += delta;
     arrive(st);
     return 1;
 }

@@ -183,8 +183,8 @@ static void settle(State *st, int changes, float t, double wanted) {
             st->stamp[cell] = st->mark;
             st->active[st->n_active++] = cell;
         }
-    for (int left = st->settling / PART; left > 0 && st->energy < wanted; left--) {
-        double was = st->energy;
+    for (int left = st->settling / PART; left > 0 && st->score < wanted; left--) {
+        double was = st->score;
         for (int i = 0; i < PART; i++) {
             int kind = (int)(rng_next(&st->rng) >> 60);
             if (kind < 1) move_turn(st, t);
@@ -193,7 +193,7 @@ static void settle(State *st, int changes, float t, double wanted) {
             else move_cycle(st, t);
         }
         /* What is won back becomes less and less: too little now is too little in the end. */
-        if ((st->energy - was) * (left - 1) < wanted - st->energy) break;
+        if ((st->score - was) * (left - 1) < wanted - st->score) break;
     }
     focus(st);
 }
@@ -206,16 +206,16 @@ static int move_grain(State *st, int count, const Motion *m, float t) {
     if (gain < least) return 0; /* what it displaces hardly ever gains */
     int changes = rigid_changes(st, count, m);
     if (!changes) return 0;
-    double before = st->energy;
+    double before = st->score;
     leave(st);
     memcpy(st->backup, st->code, (size_t)st->p->ncell * sizeof(int32_t));
-    st->energy += apply_changes(st, st->change, changes);
+    st->score += apply_changes(st, st->change, changes);
     arrive(st);
-    if (st->energy < before + least) settle(st, changes, t, before + least);
-    if (st->energy >= before + least) return 1;
+    if (st->score < before + least) settle(st, changes, t, before + least);
+    if (st->score >= before + least) return 1;
     leave(st);
     load_codes(st, st->backup);
-    st->energy = before;
+    st->score = before;
     return 0;
 }
 
@@ -318,7 +318,7 @@ static int slide_whole(State *st) {
         Ring ring = {sums, sums + length, sums + 2 * length, length, 0};
         ring_sum(&ring, st, axis);
         for (int by = 1; by < length && !over(st->control); by++) {
-            if (!told && ring_gain(&ring, by) < -1.0 - 1e-4 * fabs(st->energy)) {
+            if (!told && ring_gain(&ring, by) < -1.0 - 1e-4 * fabs(st->score)) {
                 rng_next(&st->rng); /* as whatever is refused takes one */
                 continue;
             }

@@ -127,10 +127,10 @@ static inline float local1(const State *st, int cell, int code) {
     return sum;
 }
 
-static double full_energy(const State *st);
+static double full_score(const State *st);
 
-/* The energy from scratch. */
-static double energy_of(const State *st) {
+/* The score from scratch. */
+static double score_of(const State *st) {
     const Problem *p = st->p;
     double sum = 0.0;
     for (int slot = 0; slot < p->slots; slot++) {
@@ -139,11 +139,11 @@ static double energy_of(const State *st) {
             if (p->offset[b] > 0) sum += edge(st, cell, b);
         sum += unary(p, cell, st->code[cell]);
     }
-    return sum + full_energy(st);
+    return sum + full_score(st);
 }
 
-/* Energy of all terms that touch a set of changed cells, each counted once. */
-static float energy_around(State *st, const Change *change, int count) {
+/* Score of all terms that touch a set of changed cells, each counted once. */
+static float score_around(State *st, const Change *change, int count) {
     const Problem *p = st->p;
     float sum = 0.0f;
     for (int i = 0; i < count; i++) {
@@ -160,8 +160,8 @@ static float energy_around(State *st, const Change *change, int count) {
 
 static float full_around(const State *st, const Change *change, int count);
 
-/* Writes `count` changes that permute the fragments of their cells, and returns by how much the energy rises.
- * st->energy is not updated; revert_changes undoes it. */
+/* Writes `count` changes that permute the fragments of their cells, and returns by how much the score rises.
+ * st->score is not updated; revert_changes undoes it. */
 static float apply_changes(State *st, const Change *change, int count) {
     st->mark++;
     for (int i = 0; i < count; i++) {
@@ -169,9 +169,9 @@ static float apply_changes(State *st, const Change *change, int count) {
         st->undo[i].cell = change[i].cell;
         st->undo[i].code = st->code[change[i].cell];
     }
-    float before = energy_around(st, change, count) + full_around(st, change, count);
+    float before = score_around(st, change, count) + full_around(st, change, count);
     for (int i = 0; i < count; i++) put(st, change[i].cell, change[i].code);
-    return energy_around(st, change, count) + full_around(st, change, count) - before;
+    return score_around(st, change, count) + full_around(st, change, count) - before;
 }
 
 static void revert_changes(State *st, int count) {
@@ -229,18 +229,18 @@ static inline void leave(State *st) {
     if (st->unsaved) save_best(st);
 }
 
-/* Called after a placement was changed and st->energy updated. */
+/* Called after a placement was changed and st->score updated. */
 static inline void arrive(State *st) {
-    if (st->energy > st->best_energy + 1e-5) {
-        st->best_energy = st->energy;
+    if (st->score > st->best_score + 1e-5) {
+        st->best_score = st->score;
         st->unsaved = 1;
     }
 }
 
 /* Starts the search anew from what stands now. */
 static void restart_from_here(State *st) {
-    st->energy = energy_of(st);
-    st->best_energy = st->energy;
+    st->score = score_of(st);
+    st->best_score = st->score;
     save_best(st);
 }
 
@@ -250,11 +250,11 @@ static void load_codes(State *st, const int32_t *codes) {
     rebuild_pool(st);
 }
 
-/* Back to the best placement, with its energy recomputed from scratch. */
+/* Back to the best placement, with its score recomputed from scratch. */
 static void return_to_best(State *st) {
     if (!st->unsaved) load_codes(st, st->best);
-    st->energy = energy_of(st);
-    st->best_energy = st->energy;
+    st->score = score_of(st);
+    st->best_score = st->score;
     save_best(st);
 }
 

@@ -1,4 +1,4 @@
-/* State: one placement under search, with the energy of what stands where. */
+/* State: one placement under search, with the score of what stands where. */
 #ifndef JIG_STATE_H
 #define JIG_STATE_H
 
@@ -15,10 +15,10 @@ typedef struct {
     int32_t *cell_of; /* (n) padded cell, -1 in the pool or excluded */
     int32_t *pool;    /* usable fragments that stand nowhere */
     int n_pool;
-    double energy;
+    double score;
 
     int32_t *best; /* (ncell) codes of the best placement seen */
-    double best_energy;
+    double best_score;
     int unsaved; /* the current placement is the best one and not yet copied to `best` */
 
     int32_t *active; /* free cells that are not settled, where proposals begin; see focus */

@@ -69,10 +69,9 @@ def run_task(task: Task, threads: int) -> Observed:
     puzzle, truth = cut_picture(read_rgb(task.picture), task.options, task.seed)
     scores = registry.get(registry.DEFAULT).measure(puzzle).sides()
     found = solve_map(scores, grid, seed=task.seed % 2**31, threads=threads)
-    slots, turns = found.slots.astype(np.int64), found.turns.astype(np.int64)
-    places = zip(puzzle.ids, slots.tolist(), turns.tolist(), strict=True)
+    places = zip(puzzle.ids, found.slots.tolist(), found.turns.tolist(), strict=True)
     placement = {name: Placed.at(*grid.cell(slot), k) for name, slot, k in places}
-    seen = observe(scores, grid, slots, turns, found.marginals)
+    seen = observe(scores, found, found.marginals)
     return Observed(seen, right_fragments(placement, grid, truth.placement, truth.grid, puzzle.ids))
 
 

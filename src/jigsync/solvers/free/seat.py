@@ -7,10 +7,10 @@ from one to the other,
 
     covariance of what a link leaves over = (c_i^2 + c_j^2) I + (q pitch)^2 u u^T   and   a_i^2 + a_j^2
 
-What was worn off varies slowly along a seam: contacts at a wide gap err together, by more than the polish takes them
-to. Links count for so much more:
+What was worn off varies slowly along a seam: contacts at a wide gap err by more than the polish takes them to. Links
+count for so much more:
 
-    trust = (NOISE^2 + TOGETHER (VARIES gap)^2) / noise_of(gap)^2
+    trust = (NOISE^2 + (VARIES gap)^2) / noise_of(gap)^2
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ LEAST: Final = (0.003, 0.003)
 """Least doubt of a frame: pitches, radians; of the pitch, as of a centre."""
 VARIES: Final = 0.24
 """Standard deviation of what was worn off two sides, of the gap."""
-TOGETHER: Final = 5.0
-"""How many contacts that count alone err together."""
 
 
 def seated(frames: CellFrames, row: Ints, col: Ints, pose: Floats) -> Floats:
@@ -56,10 +54,10 @@ def seated(frames: CellFrames, row: Ints, col: Ints, pose: Floats) -> Floats:
     spread = np.zeros((len(i), 3, 3))
     spread[:, :2, :2] = both[:, :1, None] * np.eye(2) + of_pitch**2 * step[:, :, None] * step[:, None]
     spread[:, 2, 2] = both[:, 1]
-    links = Links(i, j, motion.between(pose[i], pose[j]), np.linalg.inv(spread))
+    links = Links(i, j, motion.between(pose[i], pose[j]), np.asarray(np.linalg.inv(spread), dtype=np.float64))
     nothing = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     gap = max(0.0, frames.pitch - float(np.median(np.sqrt(shapes.area))))
-    trust = (NOISE**2 + TOGETHER * (VARIES * gap) ** 2) / noise_of(gap) ** 2
+    trust = (NOISE**2 + (VARIES * gap) ** 2) / noise_of(gap) ** 2
     done = polish(
         shapes, pose, np.where(there, 0, -1), Joined.of(frames.outlines, nothing), links,
         gap=gap, gap_sigma=of_pitch / np.sqrt(trust), trust=trust, turning=not frames.quarter,

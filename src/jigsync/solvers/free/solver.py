@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.solvers.base import Assignment, Budget, Poses, SolveRequest
+from jigsync.solvers.base import Assignment, Budget, SolveRequest
 from jigsync.solvers.free.evidence import Evidence
 from jigsync.solvers.free.growth import SLACK, Growth, Scene, State, agreeing
 from jigsync.solvers.free.joined import Joined
@@ -24,8 +24,9 @@ from jigsync.solvers.free.moves import improve
 from jigsync.solvers.free.polish import polish
 from jigsync.solvers.free.refit import refit
 from jigsync.solvers.free.shapes import Shapes
-from jigsync.solvers.free.support import confidences, energy, support
+from jigsync.solvers.free.support import confidences, energy, support, without_strangers
 from jigsync.values import angles
+from jigsync.values.arrangement import Poses
 from jigsync.values.hypothesised import Hypothesised
 from jigsync.values.outlines import Matches, Outlines
 
@@ -85,14 +86,18 @@ class Free:
         n, parts = len(request.ids), int(component.max()) + 1
         if parts == 0:
             return Assignment.failure(n, f"No two fragments could be joined. {budget.stopped}".strip())
-        poses = Poses(np.zeros(n), np.zeros((n, 2)), np.full(n, -1, np.int64))
+        poses = Poses.nowhere(n)
         poses.angle[chosen], poses.xy[chosen], poses.component[chosen] = pose[:, 2], pose[:, :2], component
         confidence = np.zeros(n)
         confidence[chosen] = sure
         left = int(np.sum(component < 0))
         reason = f"{left} of {len(chosen)} fragments found no place. " if left else ""
         reason += f"The others form {parts} groups that could not be joined." if parts > 1 else ""
-        return replace(Assignment.free(poses, confidence, value, reason=reason.strip()), note=budget.stopped)
+        return replace(
+            Assignment.free(poses, confidence, value, reason=reason.strip()),
+            note=budget.stopped,
+            stopped=bool(budget.stopped),
+        )
 
 
 def _assemble(
@@ -133,7 +138,7 @@ def _assemble(
         shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, gap_sigma=trust, expected=gap
     )
     found = support(scene, done.pose, state.part)
-    component = by_size(state.part, pinned)
+    found, component = without_strangers(found, by_size(state.part, pinned), pinned)
     return done.pose, component, confidences(found, component), energy(found, component)
 
 

@@ -19,6 +19,9 @@ from jigsync.solvers.free.growth import BONUS, Scene, agreement_inside
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+STRANGE, HELD, MEMBERS = 0.35, 0.8, 4
+"""A fragment less sure than STRANGE is a stranger where a component of MEMBERS or more is HELD together well, in the
+median: a stranger finds some place along a large outline, and few true places are as bad in a good picture."""
 STEEP: Final = 0.35
 """How log-odds of a fragment's place become a probability: neighbours' evidence is not independent."""
 
@@ -62,3 +65,24 @@ def confidences(found: Support, component: Ints) -> Floats:
     members = np.bincount(component[placed], minlength=n)
     alone = placed & (members[np.maximum(component, 0)] == 1)
     return np.where(placed & ~alone, expit(STEEP * (total - 2 * BONUS)), 0.0)
+
+
+def without_strangers(found: Support, component: Ints, pinned: NDArray[np.bool_]) -> tuple[Support, Ints]:
+    """The placement without fragments that lie in a good component by accident, the least sure first."""
+    component = component.copy()
+    while True:
+        sure = confidences(found, component)
+        worst, least = -1, STRANGE
+        for label in np.unique(component[component >= 0]):
+            members = np.flatnonzero(component == label)
+            open_to_doubt = members[~pinned[members]]
+            if len(members) < MEMBERS or np.median(sure[members]) < HELD or not len(open_to_doubt):
+                continue
+            k = open_to_doubt[np.argmin(sure[open_to_doubt])]
+            if sure[k] < least:
+                worst, least = int(k), float(sure[k])
+        if worst < 0:
+            return found, component
+        component[worst] = -1
+        kept = (found.i != worst) & (found.j != worst)
+        found = Support(found.i[kept], found.j[kept], found.gain[kept])

@@ -14,7 +14,7 @@ export async function call(method, path, body) {
   } catch {
     throw new Error("The server does not answer. Is `jigsync serve` still running?");
   }
-  if (!answer.ok) throw new Error(await sentence(answer));
+  if (!answer.ok) throw Object.assign(new Error(await sentence(answer)), { status: answer.status });
   return answer;
 }
 

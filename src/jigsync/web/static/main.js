@@ -1,16 +1,23 @@
 // The workbench: wires the page's parts to the state and to the server.
 
-import { call, drop, follow, get, post, postForBlob } from "./api.js";
+import { call, follow, get, post } from "./api.js";
 import { Comparer } from "./comparer.js";
 import { Cutter } from "./cutter.js";
+import { FreeHand } from "./freehand.js";
 import { chosen, formOf, listenForDrops } from "./intake.js";
+import { keep } from "./keep.js";
 import { Panels } from "./panels.js";
+import { freed, lockedPlaces, showsGrid } from "./places.js";
+import { Review } from "./review.js";
+import { Session } from "./session.js";
 import { Stage } from "./stage.js";
-import { CLOCKWISE, COUNTER, History, isPlaced, moveFragment, placed } from "./state.js";
-import { toggleBelonging, togglePin, toTray, turnFragment, wishes } from "./state.js";
+import { CLOCKWISE, COUNTER, History, cellWishes, isPlaced, moveFragment, placed } from "./state.js";
+import { toggleBelonging, togglePin, toTray, turnFragment } from "./state.js";
 
 const $ = (id) => document.getElementById(id);
-const STORED = "jigsync-workbench";
+const GRID = /^[1-9]\d{0,3}(x[1-9]\d{0,3})?$/;
+const PICTURE = /\.(png|jpe?g|webp|tiff?|bmp|heic|heif|avif)$/i;
+const FINISHED = ["done", "failed", "cancelled"];
 
 class Workbench {
   constructor(about) {
@@ -22,7 +29,10 @@ class Workbench {
       pickUp: (id) => this.pickUp(id),
     });
     this.panels = new Panels(this);
+    this.hand = new FreeHand(this);
+    this.session = new Session((theirs) => this.torn(theirs));
     this.cutter = new Cutter(about, (puzzle) => this.open(puzzle));
+    this.review = new Review(this, (puzzle) => this.open(puzzle));
     this.comparer = new Comparer((step, id) => this.decide(step, `${id} is here now, and pinned.`, id));
     this.listen();
     this.panels.busy(""); // nothing can be pressed before somebody listens
@@ -37,18 +47,25 @@ class Workbench {
     return confirm("Put away what is on the table? A project file keeps it.");
   }
 
-  async take(files) {
+  // One picture shows many fragments, and so do pictures that are said to be photographs; others are fragments.
+  async take(files, photographs = files.length === 1 && PICTURE.test(files[0].name)) {
     if (!this.mayReplace()) return;
-    this.panels.busy("Reading the fragments …");
+    this.panels.busy(photographs ? "Looking for fragments …" : "Reading the fragments …");
     try {
-      const puzzle = await post("/api/puzzles", formOf(files, this.about.limits));
-      this.open(puzzle);
+      if (photographs) await this.examine(files);
+      else this.open(await post("/api/puzzles", formOf(files, this.about.limits)));
     } catch (error) {
-      const single = files.length === 1 && /shows one fragment|plain background/.test(error.message);
       const offer = { text: "Cut it instead", action: () => this.cutter.open(files[0].file) };
-      this.panels.fail(error.message, single ? offer : null);
+      this.panels.fail(error.message, photographs && files.length === 1 ? offer : null);
     }
     this.panels.busy("");
+  }
+
+  async examine(files) {
+    await this.review.take(files);
+    if (this.puzzle) this.putAway();
+    $("bench").hidden = true;
+    this.panels.say($("review-notes").textContent);
   }
 
   async example() {
@@ -61,18 +78,22 @@ class Workbench {
     this.panels.busy("");
   }
 
-  open(puzzle, project = puzzle.project) {
-    if (this.puzzle && this.puzzle.id !== puzzle.id) drop(`/api/puzzles/${this.puzzle.id}`);
+  open(puzzle, project = puzzle.project, version = puzzle.version) {
+    if (this.puzzle && this.puzzle.id !== puzzle.id) this.session.end();
     this.puzzle = puzzle;
     this.job = null;
     this.selected = null;
     this.pitch = puzzle.pitch;
     this.history = project ? new History(project.steps, project.at) : new History();
+    this.session.begin(puzzle, version);
     $("grid").value = project?.grid ?? "";
+    $("layout").value = project?.layout ?? "auto";
     $("upright").checked = project?.upright ?? false;
+    this.review.close();
     this.panels.clear();
     this.panels.opened(puzzle);
     this.stage.open(puzzle);
+    this.hand.table.open(puzzle);
     this.refreshPitch();
     this.show();
     $("solve").focus();
@@ -81,11 +102,16 @@ class Workbench {
 
   close() {
     if (!this.mayReplace()) return;
-    this.job = null; // letting the puzzle go stops its solve
-    if (this.puzzle) drop(`/api/puzzles/${this.puzzle.id}`);
-    this.puzzle = null;
-    sessionStorage.removeItem(STORED);
+    this.putAway();
+    this.review.close();
     this.panels.closed();
+  }
+
+  putAway() {
+    this.job = null; // letting the puzzle go stops its solve
+    this.session.end();
+    this.puzzle = null;
+    this.hand.table.close();
   }
 
   // ------------------------------------------------------------------------------------------ state
@@ -94,28 +120,44 @@ class Workbench {
     return this.history.now;
   }
 
-  decide(step, words, id = null) {
+  decide(step, words, id = null, tag = "") {
     if (step === this.step) {
       this.show();
       return;
     }
-    this.history.push(step);
+    this.history.push(step, tag);
+    this.panels.attempt(null);
     this.show();
     if (id) this.stage.choosePlaceOf(id);
     this.panels.say(words);
   }
 
+  get inGrid() {
+    return showsGrid(this.step);
+  }
+
   show() {
-    this.stage.carry(null);
-    this.stage.show(this.step, this.pitch);
+    this.view(this.step, Boolean(this.job));
     this.panels.show(this.step);
-    this.store();
+    this.session.keep(() => this.project());
+  }
+
+  // The grid where there is one, the free canvas everywhere else.
+  view(step, live) {
+    const grid = showsGrid(step);
+    $("stage").hidden = !grid;
+    $("table").hidden = grid;
+    this.stage.carry(null);
+    if (grid) {
+      this.hand.table.hide();
+      this.stage.show(step, this.pitch, live);
+    } else this.hand.table.show(step, live);
   }
 
   // Cells of rectangular fragments are as high and wide as the fragments stand; the server knows.
   async refreshPitch() {
     const { puzzle, step } = this;
-    if (!step.solution?.grid) return;
+    if (!showsGrid(step)) return;
     let shown;
     try {
       shown = await post(`/api/puzzles/${puzzle.id}/turned`, { solution: step.solution, turns: 0 });
@@ -126,30 +168,37 @@ class Workbench {
     if (this.puzzle !== puzzle || this.step !== step) return;
     if (shown.pitch.join() === this.pitch.join()) return;
     this.pitch = shown.pitch;
-    this.stage.show(this.step, this.pitch);
+    this.view(this.step, Boolean(this.job));
   }
 
   project() {
     const { steps, at } = this.history;
-    return { name: this.puzzle.name, grid: this.gridText() || null, upright: $("upright").checked, steps, at };
-  }
-
-  store() {
-    try {
-      sessionStorage.setItem(STORED, JSON.stringify({ id: this.puzzle.id, project: this.project() }));
-    } catch {
-      sessionStorage.removeItem(STORED); // too large to survive a reload; a project file still keeps it
-    }
+    const [layout, upright] = [$("layout").value, $("upright").checked];
+    return { name: this.puzzle.name, grid: this.gridText() || null, layout, upright, steps, at };
   }
 
   async restore() {
-    let kept = null;
-    try {
-      kept = JSON.parse(sessionStorage.getItem(STORED));
-      if (kept) this.open(await get(`/api/puzzles/${kept.id}`), kept.project);
-    } catch {
-      sessionStorage.removeItem(STORED);
-    }
+    const kept = await this.session.restored();
+    if (!kept || this.puzzle) return;
+    this.open(kept.puzzle, kept.project, kept.version);
+    if (kept.synced) this.session.sent = this.step;
+    if (kept.theirs) this.torn(kept.theirs);
+    if (kept.job) this.rejoin(kept.job);
+  }
+
+  // Two windows have gone different ways: the person says which one counts.
+  torn(theirs) {
+    this.session.torn = true;
+    this.panels.conflict(
+      () => {
+        this.history.push(theirs.step);
+        this.session.settle(theirs.version);
+        this.session.sent = theirs.step;
+        this.show();
+        this.refreshPitch();
+      },
+      () => this.session.settle(theirs.version),
+    );
   }
 
   // ------------------------------------------------------------------------------------------ solve
@@ -158,24 +207,55 @@ class Workbench {
     return $("grid").value.trim().toLowerCase().replace(/\s*[x×*,]\s*|\s+/g, "x");
   }
 
+  // What the solver gets of a person's decisions.
+  wishes() {
+    const { step } = this;
+    const asked = this.gridText();
+    const wanted = { layout: $("layout").value, upright: $("upright").checked, exclude: step.excluded };
+    if (this.inGrid && wanted.layout !== "free") {
+      const { pins, grid } = cellWishes(step);
+      return { ...wanted, grid: asked || grid, pins };
+    }
+    return { ...wanted, grid: asked || null, places: lockedPlaces(step) };
+  }
+
   async solve() {
-    const options = wishes(this.step, this.gridText(), $("upright").checked);
-    const before = this.step;
     this.panels.clear();
+    const grid = this.gridText();
+    if (grid && !GRID.test(grid)) {
+      this.panels.fail(`A grid is rows x columns, for example 4x6, or empty for any. '${$("grid").value}' is not one.`);
+      $("grid").focus();
+      return;
+    }
     try {
-      const job = await post(`/api/puzzles/${this.puzzle.id}/jobs`, options);
-      this.job = job.id;
-      this.panels.solving(job);
-      this.stage.show(before, this.pitch, true);
-      const last = await follow(job.id, (state) => this.progress(state));
-      if (this.job !== job.id) return; // another puzzle is on the table by now
-      this.ended(last, before);
+      await this.watch(await post(`/api/puzzles/${this.puzzle.id}/jobs`, this.wishes()));
     } catch (error) {
       this.panels.fail(error.message);
-      if (this.puzzle) this.show();
+      this.solved();
     }
-    this.job = null;
-    this.panels.solving(null);
+  }
+
+  // A solve that a reload has interrupted.
+  async rejoin(id) {
+    try {
+      const job = await get(`/api/jobs/${id}`);
+      if (FINISHED.includes(job.state)) this.ended(job, this.step);
+      else await this.watch(job);
+    } catch {
+      this.solved(); // it is known no longer, and what was shown is still there
+    }
+  }
+
+  async watch(job) {
+    const before = this.step;
+    this.job = this.session.job = job.id;
+    this.session.write();
+    this.hand.show([]);
+    this.panels.solving(job);
+    this.view(before, true);
+    const last = await follow(job.id, (state) => this.progress(state));
+    if (this.job !== job.id) return; // another puzzle is on the table by now
+    this.ended(last, before);
   }
 
   progress(state) {
@@ -183,7 +263,7 @@ class Workbench {
     this.panels.solving(state);
     if (state.shown) {
       this.pitch = state.shown.pitch;
-      this.stage.show({ ...this.step, solution: state.shown.solution }, this.pitch, true);
+      this.view({ ...this.step, solution: state.shown.solution }, true);
     }
   }
 
@@ -192,8 +272,18 @@ class Workbench {
       this.pitch = job.shown.pitch;
       this.history.push({ ...before, solution: job.shown.solution });
     }
+    this.panels.attempt(job);
+    this.solved();
+    if (job.shown && !this.inGrid) this.hand.table.fit();
+    this.panels.say($("verdict").textContent);
+  }
+
+  solved() {
+    this.job = this.session.job = null;
+    this.panels.solving(null);
+    if (!this.puzzle) return;
     this.show();
-    this.panels.ended(job);
+    if (document.activeElement === document.body || !document.activeElement) $("solve").focus();
   }
 
   async stop() {
@@ -214,7 +304,7 @@ class Workbench {
 
   choose(id) {
     this.selected = id;
-    this.panels.selected(this.step, id, this.stage.chosen);
+    this.panels.selected(this.step);
   }
 
   pickUp(id) {
@@ -269,8 +359,14 @@ class Workbench {
     }
   }
 
-  async flip(turns) {
-    if (!this.free || !this.step.solution?.grid || !turns) return;
+  // By quarter turns in a grid, by any angle on the free canvas.
+  async flip(degrees) {
+    if (!this.free || !this.step.solution || !degrees) return;
+    if (!this.inGrid) {
+      this.hand.turnWhole(-degrees);
+      return;
+    }
+    const turns = Math.round(degrees / 90 + 4) % 4;
     try {
       const before = this.step;
       const shown = await post(`/api/puzzles/${this.puzzle.id}/turned`, { solution: before.solution, turns });
@@ -281,11 +377,20 @@ class Workbench {
     }
   }
 
+  // Out of the grid: every fragment stays where it is, and may go anywhere.
+  lift() {
+    if (!this.free || !this.inGrid) return;
+    this.decide(freed(this.step, this.puzzle.fragments.map((f) => f.id)), "The fragments are on the free canvas now.");
+    this.hand.table.fit();
+  }
+
   async travel(way) {
     if (!this.free) return;
     const before = this.history.at;
     this.history[way]();
     if (this.history.at === before) return;
+    this.panels.attempt(null);
+    this.hand.show([]);
     this.show();
     this.panels.say(way === "undo" ? "Undone." : "Done again.");
     await this.refreshPitch();
@@ -294,25 +399,9 @@ class Workbench {
   // ------------------------------------------------------------------------------------------ out
 
   async keep(what) {
-    const { step } = this;
-    const base = `/api/puzzles/${this.puzzle.id}`;
-    const name = this.puzzle.name.replace(/[^\w.-]+/g, "-").replace(/^[-.]+/, "") || "puzzle";
-    const ways = {
-      picture: ["picture", { solution: step.solution }, `${name}.png`],
-      gaps: ["picture", { solution: step.solution, gaps: true }, `${name}-gaps.png`],
-      table: ["table", { step }, `${name}.csv`],
-      solution: ["solution", { step }, `${name}-solution.json`],
-      project: ["project", this.project(), `${name}.jigsync.zip`],
-    };
-    const [path, body, file] = ways[what];
     try {
-      const url = URL.createObjectURL(await postForBlob(`${base}/${path}`, body));
-      const link = document.createElement("a");
-      link.href = url;
-      link.download = file;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(url), 10_000);
-      this.panels.say(`${file} is saved.`);
+      const name = await keep(what, this.puzzle, this.step, this.project());
+      this.panels.say(`${name} is saved.`);
     } catch (error) {
       this.panels.fail(error.message);
     }
@@ -325,11 +414,12 @@ class Workbench {
     listenForDrops($("drop"), (files) => this.take(files));
     click("choose-files", () => $("files").click());
     click("choose-folder", () => $("folder").click());
-    for (const id of ["files", "folder"]) {
+    click("choose-photographs", () => $("photographs").click());
+    for (const id of ["files", "folder", "photographs"]) {
       $(id).addEventListener("change", () => {
         const files = chosen($(id));
         $(id).value = "";
-        if (files.length) this.take(files);
+        if (files.length) this.take(files, id === "photographs" || undefined);
       });
     }
     click("example", () => this.example());
@@ -337,6 +427,11 @@ class Workbench {
     click("start-over", () => this.close());
     click("solve", () => this.solve());
     click("cancel", () => this.stop());
+    click("free-canvas", () => this.lift());
+    $("whole").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.flip(-$("whole-angle").valueAsNumber);
+    });
     click("undo", () => this.travel("undo"));
     click("redo", () => this.travel("redo"));
     click("turn", (event) => this.turn(event.shiftKey ? COUNTER : CLOCKWISE));
@@ -351,7 +446,11 @@ class Workbench {
   }
 
   key(event) {
-    if (!this.puzzle || document.querySelector("dialog[open]") || event.target.matches("input")) return;
+    if (this.review.active && !document.querySelector("dialog[open]") && !event.target.matches("input")) {
+      if (!event.altKey && this.review.key(event.key.toLowerCase(), event)) event.preventDefault();
+      return;
+    }
+    if (!this.puzzle || document.querySelector("dialog[open]") || event.target.matches("input, select")) return;
     const letter = event.key.toLowerCase();
     if (event.ctrlKey || event.metaKey) {
       if (letter === "z") this.travel(event.shiftKey ? "redo" : "undo");
@@ -361,6 +460,10 @@ class Workbench {
       return;
     }
     if (event.altKey) return;
+    if (!this.inGrid && letter !== "escape" && letter !== "g") {
+      if (this.hand.key(letter)) event.preventDefault();
+      return;
+    }
     const actions = {
       r: () => this.turn(event.shiftKey ? COUNTER : CLOCKWISE),
       p: () => this.pin(),
@@ -368,7 +471,7 @@ class Workbench {
       delete: () => this.exclude(),
       c: () => this.compare(),
       m: () => this.selected && this.pickUp(this.selected),
-      g: () => this.flip(1),
+      g: () => this.flip(90),
       escape: () => this.escape(),
     };
     if (actions[letter]) {
@@ -378,6 +481,10 @@ class Workbench {
   }
 
   escape() {
+    if (!this.inGrid) {
+      this.hand.escape();
+      return;
+    }
     if (this.stage.carried) {
       this.panels.say(`${this.stage.carried} stays where it was.`);
       this.stage.carry(null);

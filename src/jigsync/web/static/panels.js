@@ -2,17 +2,24 @@
 
 import { postForBlob } from "./api.js";
 import { make } from "./stage.js";
-import { degrees, fillsAGrid, isPlaced, placed, where } from "./state.js";
+import { isSolved, poseOf, showsGrid } from "./places.js";
+import { wrap } from "./poses.js";
+import { fillsAGrid, isPlaced } from "./state.js";
+import { aboutSelected, percent, sureness, verdictOf } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
-const UNSURE = 0.8;
-const percent = (p) => `${Math.round(100 * p)}\u00a0%`;
+const WAYS = 8; // ways up that are shown
+const UNLIKELY = 0.02; // less likely ones are left out where there are many
 
 export class Panels {
   constructor(bench) {
     this.bench = bench;
     this.theme();
-    $("tint").addEventListener("change", () => $("stage").classList.toggle("plain", !$("tint").checked));
+    $("tint").addEventListener("change", () => {
+      $("stage").classList.toggle("plain", !$("tint").checked);
+      bench.hand.table.tinted = $("tint").checked;
+      bench.hand.table.repaint();
+    });
   }
 
   theme() {
@@ -26,6 +33,8 @@ export class Panels {
       const now = document.documentElement.dataset.theme;
       localStorage.setItem("jigsync-theme", now === "dark" ? "light" : "dark");
       set();
+      this.bench.hand.table.bitmaps?.forgetShapes();
+      this.bench.hand.table.repaint();
     });
     set();
   }
@@ -55,13 +64,25 @@ export class Panels {
 
   clear() {
     $("errors").replaceChildren();
-    $("verdict").hidden = true;
+    this.attempt(null);
+  }
+
+  // Another window has changed the same puzzle.
+  conflict(theirs, ours) {
+    this.fail("Another window has changed this puzzle. Nothing is lost: choose what counts.", {
+      text: "Show what it has",
+      action: theirs,
+    });
+    const last = $("errors").lastChild.querySelector("button:last-child");
+    last.textContent = "Keep what is here";
+    last.addEventListener("click", ours);
   }
 
   busy(words) {
     $("busy").hidden = !words;
     $("busy-text").textContent = words;
-    for (const id of ["choose-files", "choose-folder", "example", "cut-own"]) $(id).disabled = Boolean(words);
+    const doors = ["choose-files", "choose-folder", "choose-photographs", "example", "cut-own"];
+    for (const id of doors) $(id).disabled = Boolean(words);
     if (words) this.clear();
   }
 
@@ -73,10 +94,6 @@ export class Panels {
     $("start-over").hidden = false;
     const count = puzzle.fragments.length;
     $("title").textContent = `${puzzle.name} · ${count} fragments`;
-    $("advice").hidden = fillsAGrid(count);
-    $("advice").textContent =
-      `${count} fragments fill no grid of a usual shape. ` +
-      "If some are missing, say how many rows and columns there were, for example 4x6.";
     $("notes").hidden = !puzzle.notes.length;
     $("notes-list").replaceChildren(
       ...puzzle.notes.map((note) => {
@@ -99,95 +116,128 @@ export class Panels {
 
   show(step) {
     const { bench } = this;
-    const solved = Boolean(step.solution?.grid);
-    $("solve").textContent = solved ? "Solve again" : "Put it together";
+    const grid = showsGrid(step);
+    const solved = Boolean(step.solution && (grid || Object.values(step.solution.fragments).some((p) => p.x != null)));
+    $("solve").textContent = isSolved(step) ? "Solve again" : "Put it together";
     $("undo").disabled = !bench.history.canUndo;
     $("redo").disabled = !bench.history.canRedo;
-    $("grid").placeholder = solved ? step.solution.grid.join(" × ") : "any";
-    for (const id of ["gauge", "sure", "keep"]) $(id).hidden = !solved;
-    this.selected(step, bench.selected, bench.stage.chosen);
-    if (solved) {
-      this.sure(step);
-      this.gauge(step);
-    }
+    $("free-canvas").hidden = !grid;
+    $("grid").placeholder = grid ? step.solution.grid.join(" × ") : "any";
+    for (const id of ["gauge", "keep"]) $(id).hidden = !solved;
+    $("whole").hidden = grid;
+    const sure = solved ? sureness(step) : "";
+    $("sure").hidden = !sure;
+    $("sure-text").textContent = sure;
+    const count = Object.keys(step.solution?.fragments ?? bench.puzzle.fragments).length - step.excluded.length;
+    $("advice").hidden = !grid || fillsAGrid(count);
+    $("advice").textContent =
+      `${count} fragments fill no grid of a usual shape. ` +
+      "If some are missing, say how many rows and columns there were, for example 4x6.";
+    this.selected(step);
+    this.verdict(step);
+    if (solved) this.gauge(step);
   }
 
-  selected(step, id, cell) {
-    const solved = Boolean(step.solution?.grid);
+  // What the last solve came to when it left nothing to show, until something else happens.
+  attempt(job) {
+    this.tried = job;
+    $("verdict").dataset.job = job?.id ?? "";
+    if (this.bench.puzzle) this.verdict(this.bench.step);
+  }
+
+  verdict(step) {
+    const { tried } = this;
+    let said = verdictOf(step);
+    if (tried?.state === "failed") said = { status: "failed", head: "It could not be solved:", text: tried.reason };
+    else if (tried?.state === "cancelled") said = { ...said, head: tried.reason, text: said?.text ?? "" };
+    $("verdict").hidden = !said;
+    $("verdict").classList.toggle("bad", ["failed", "unsure", "partial"].includes(said?.status));
+    $("verdict-head").textContent = said?.head ?? "";
+    $("verdict-text").textContent = said?.text ?? "";
+  }
+
+  selected(step) {
+    const { bench } = this;
+    const grid = showsGrid(step);
+    const ids = grid ? (bench.selected ? [bench.selected] : []) : bench.hand.chosen;
+    const cell = grid ? bench.stage.chosen : null;
+    $("one").classList.toggle("lively", ids.length > 0);
+    $("one-title").textContent = ids.length === 1 ? ids[0] : ids.length ? "Fragments" : "Fragment";
+    $("one-text").textContent = aboutSelected(step, ids, bench.puzzle.fragments, grid, cell);
+    $("one-actions").hidden = !grid;
+    $("free-actions").hidden = grid;
+    if (grid) this.selectedInGrid(step, ids[0] ?? null, cell);
+    else this.selectedOnTable(step, ids);
+  }
+
+  selectedInGrid(step, id, cell) {
+    $("pose").hidden = true;
     const onBoard = id && isPlaced(step, id);
-    $("one").classList.toggle("lively", Boolean(id));
-    $("one-title").textContent = id ?? "Fragment";
-    $("one-text").textContent = this.about(step, id, cell);
     $("turn").disabled = !onBoard;
     $("pin").disabled = !onBoard;
-    $("move").disabled = !id || !solved;
-    $("compare").disabled = !solved || cell?.row === undefined;
+    $("move").disabled = !id;
+    $("compare").disabled = cell?.row === undefined;
     $("exclude").disabled = !id;
-    const pinned = id && step.pinned.includes(id);
-    const out = id && step.excluded.includes(id);
-    $("pin").setAttribute("aria-pressed", String(Boolean(pinned)));
-    $("pin").querySelector("span").textContent = pinned ? "Unpin" : "Pin";
-    $("exclude").setAttribute("aria-pressed", String(Boolean(out)));
-    $("exclude").querySelector("span").textContent = out ? "Belongs after all" : "Not belonging";
+    press("pin", id && step.pinned.includes(id), "Unpin", "Pin");
+    press("exclude", id && step.excluded.includes(id), "Belongs after all", "Does not belong");
   }
 
-  about(step, id, cell) {
-    if (!id) return cell?.row === undefined ? "Select a fragment to turn, move or pin it." : "This cell is empty.";
-    const p = placed(step, id);
-    const words = [where(step, id)];
-    if (p?.row != null && p.turns) words.push(`turned ${(360 - 90 * p.turns) % 360}° clockwise`);
-    if (p?.row != null) words.push(p.confidence == null ? "placed by you" : `${percent(p.confidence)} sure`);
-    if (step.pinned.includes(id)) words.push("pinned: solving again keeps it");
-    const { skew } = this.bench.puzzle.fragments.find((f) => f.id === id);
-    if (skew != null) words.push(`lay ${Math.abs(skew).toFixed(1)}° askew in the scan`);
-    const text = words.join(", ");
-    return `${text[0].toUpperCase()}${text.slice(1)}.`;
-  }
-
-  sure(step) {
-    const all = Object.values(step.solution.fragments).filter((p) => p.row != null && p.confidence != null);
-    const unsure = all.filter((p) => p.confidence < UNSURE).length;
-    $("sure").hidden = !all.length;
-    $("sure-text").textContent = unsure
-      ? `${unsure} of ${all.length} fragments are less than ${percent(UNSURE)} sure. Pin what you know and solve again.`
-      : `The solver is at least ${percent(UNSURE)} sure of every fragment it placed.`;
+  selectedOnTable(step, ids) {
+    const { hand } = this.bench;
+    const on = ids.filter((id) => poseOf(step, id));
+    $("fits").disabled = ids.length !== 1;
+    for (const id of ["lock", "whole-group", "lay-aside"]) $(id).disabled = !on.length;
+    for (const id of ["turn-left", "turn-right", "free-exclude"]) $(id).disabled = !ids.length;
+    $("group").disabled = on.length < 2;
+    press("lock", on.length && on.every((id) => step.pinned.includes(id)), "Unlock", "Lock");
+    press("free-exclude", ids.length && ids.every((id) => step.excluded.includes(id)), "Belongs after all", "Does not belong");
+    $("group").querySelector("span").textContent = hand.isOneGroup(on) ? "Ungroup" : "Group";
+    $("pose").hidden = ids.length !== 1;
+    if (ids.length !== 1) return;
+    const pose = hand.table.pose(ids[0]);
+    const numbers = { "pose-x": pose.x, "pose-y": pose.y, "pose-angle": wrap(-pose.angle) };
+    for (const [field, value] of Object.entries(numbers)) $(field).value = String(Math.round(10 * value) / 10);
   }
 
   // ------------------------------------------------------------------------------------------ which side is up
 
   gauge(step) {
-    const p = step.solution.gauge.probabilities ?? [0.25, 0.25, 0.25, 0.25];
-    const even = Math.max(...p) - Math.min(...p.filter((v) => v > 0)) < 1e-6 && p.filter((v) => v > 0).length > 1;
+    const { angles, probabilities } = step.solution.gauge;
+    const ways = angles.map((angle, k) => ({ angle, p: probabilities[k] }));
+    const told = ways.filter((way) => way.p > 0);
+    const even = told.length > 1 && Math.max(...told.map((w) => w.p)) - Math.min(...told.map((w) => w.p)) < 1e-6;
     let words = "How likely each way up is; the first is as shown.";
-    if (step.pinned.length && p[0] === 1) words = "Your pins decide it. Turn it all the same if you like.";
+    if (step.pinned.length && ways[0].p === 1) words = "Your pins decide it. Turn it all the same if you like.";
+    else if (told.length < 2) words = "As shown. Turn it if another way looks right.";
     else if (even) words = "Undetermined: nothing measured tells. Choose what looks right.";
     else if (step.solution.gauge.clear === false) words = "This picture has no clear up. Choose what looks right.";
     $("gauge-text").textContent = words;
-    const { grid, fragments } = step.solution;
-    const key = JSON.stringify([grid, Object.values(fragments).map((f) => [f.row, f.col, f.turns])]);
+    const key = JSON.stringify(Object.values(step.solution.fragments).map((f) => [f.row, f.col, f.turns, f.angle, f.x, f.y]));
     if (key !== this.drawn) {
       this.drawn = key;
       clearTimeout(this.later);
       this.later = setTimeout(() => this.thumbnail(step, key), 350);
     }
-    $("gauge-choices").replaceChildren(...p.map((share, turns) => this.way(share, turns)));
+    const [first, ...rest] = ways;
+    const likely = rest.filter((way) => ways.length <= 4 || way.p >= UNLIKELY).sort((a, b) => ways.length > 4 && b.p - a.p);
+    $("gauge-choices").replaceChildren(...[first, ...likely].slice(0, WAYS).map((way) => this.way(way)));
   }
 
-  way(share, turns) {
+  way({ angle, p }) {
     const button = make("button", "");
     button.type = "button";
-    button.setAttribute("aria-pressed", String(turns === 0));
-    const words = turns ? `turned ${(360 - 90 * turns) % 360}° clockwise` : "as shown";
-    button.setAttribute("aria-label", `${words}, probability ${percent(share)}`);
+    button.setAttribute("aria-pressed", String(angle === 0));
+    const words = angle ? `turned ${Math.round((360 - angle) % 360)}° clockwise` : "as shown";
+    button.setAttribute("aria-label", `${words}, probability ${percent(p)}`);
     const thumb = button.appendChild(make("span", "thumb"));
     const image = thumb.appendChild(make("img", ""));
     image.alt = "";
-    image.style.transform = `rotate(${degrees(turns)}deg)`;
+    image.style.transform = `rotate(${-angle}deg)`;
     if (this.thumb) image.src = this.thumb;
-    button.append(percent(share));
+    button.append(percent(p));
     const bar = button.appendChild(make("span", "p"));
-    bar.style.width = `${100 * share}%`;
-    button.addEventListener("click", () => this.bench.flip(turns));
+    bar.style.width = `${100 * p}%`;
+    button.addEventListener("click", () => this.bench.flip(angle));
     return button;
   }
 
@@ -234,20 +284,9 @@ export class Panels {
     if (grid) return `trying ${grid[1]} × ${grid[2]}`;
     return stage === "measuring" ? "measuring how the fragments fit" : stage || "starting";
   }
+}
 
-  ended(job) {
-    const verdict = $("verdict");
-    verdict.hidden = false;
-    verdict.classList.toggle("bad", job.state === "failed");
-    const took = job.seconds < 0.1 ? "a moment" : `${job.seconds.toFixed(1)} s`;
-    const { grid, fragments } = job.shown?.solution ?? {};
-    if (job.state === "failed") verdict.textContent = `It could not be solved: ${job.reason}`;
-    else if (job.state === "cancelled") verdict.textContent = job.reason;
-    else {
-      const count = Object.values(fragments).filter((p) => p.row != null).length;
-      const done = `${count} fragments in a ${grid[0]} × ${grid[1]} grid, after ${took}.`;
-      verdict.textContent = `${done} ${job.reason}`.trim();
-    }
-    this.say(verdict.textContent);
-  }
+function press(id, on, undo, words) {
+  $(id).setAttribute("aria-pressed", String(Boolean(on)));
+  $(id).querySelector("span").textContent = on ? undo : words;
 }

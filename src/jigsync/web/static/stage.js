@@ -42,7 +42,7 @@ export class Stage {
   }
 
   resized() {
-    if (this.step && this.root.clientWidth !== this.width) this.show(this.step, this.pitch, this.live);
+    if (this.step && this.root.clientWidth && this.root.clientWidth !== this.width) this.show(this.step, this.pitch, this.live);
   }
 
   // Draws a step. `live`: the solver is at work, nothing can be touched.
@@ -59,68 +59,47 @@ export class Stage {
   }
 
   layout(step, [pitchHeight, pitchWidth]) {
-    const grid = step.solution?.grid ?? null;
-    const out = { grid, board: null, height: 0 };
-    let bottom = 12;
-    if (grid) {
-      const [rows, cols] = grid;
-      const room = Math.max(280, Math.min(window.innerHeight * 0.72, 900));
-      const scale = Math.min(
-        (this.width - 16) / ((cols + 2 * RIM) * pitchWidth),
-        room / ((rows + 2 * RIM) * pitchHeight),
-        160 / Math.min(pitchWidth, pitchHeight),
-      );
-      const cell = { width: pitchWidth * scale, height: pitchHeight * scale };
-      const left = (this.width - cols * cell.width) / 2;
-      const top = RIM * cell.height + 10;
-      out.board = { rows, cols, left, top, cell, scale };
-      bottom = top + rows * cell.height + RIM * cell.height + 14;
-    }
-    const waiting = this.puzzle.fragments.map((f) => f.id).filter((id) => !isPlaced(step, id));
-    out.tray = { ids: waiting, top: bottom, slots: new Map() };
-    if (waiting.length) {
-      const slot = grid ? TRAY_SLOT : this.roomySlot(waiting.length);
-      const most = Math.max(1, Math.floor((this.width - 16) / slot));
-      const cols = Math.ceil(waiting.length / Math.ceil(waiting.length / most)); // no almost empty last row
-      const first = bottom + (grid ? 34 : 8);
-      const used = Math.min(cols, waiting.length);
-      const left = (this.width - used * slot) / 2;
-      waiting.forEach((id, k) => {
-        const [across, down] = [k % cols, Math.floor(k / cols)];
-        out.tray.slots.set(id, { left: left + across * slot, top: first + down * slot, size: slot });
+    const [rows, cols] = step.solution.grid;
+    const room = Math.max(280, Math.min(window.innerHeight * 0.72, 900));
+    const scale = Math.min(
+      (this.width - 16) / ((cols + 2 * RIM) * pitchWidth),
+      room / ((rows + 2 * RIM) * pitchHeight),
+      160 / Math.min(pitchWidth, pitchHeight),
+    );
+    const cell = { width: pitchWidth * scale, height: pitchHeight * scale };
+    const left = (this.width - cols * cell.width) / 2;
+    const top = RIM * cell.height + 10;
+    let bottom = top + rows * cell.height + RIM * cell.height + 14;
+    const ids = this.puzzle.fragments.map((f) => f.id).filter((id) => !isPlaced(step, id));
+    const tray = { ids, top: bottom, slots: new Map() };
+    if (ids.length) {
+      const most = Math.max(1, Math.floor((this.width - 16) / TRAY_SLOT));
+      const across = Math.ceil(ids.length / Math.ceil(ids.length / most)); // no almost empty last row
+      const begin = (this.width - Math.min(across, ids.length) * TRAY_SLOT) / 2;
+      const first = bottom + 34;
+      ids.forEach((id, k) => {
+        const [col, row] = [k % across, Math.floor(k / across)];
+        tray.slots.set(id, { left: begin + col * TRAY_SLOT, top: first + row * TRAY_SLOT, size: TRAY_SLOT });
       });
-      bottom = first + Math.ceil(waiting.length / cols) * slot + 12;
+      bottom = first + Math.ceil(ids.length / across) * TRAY_SLOT + 12;
     }
-    out.height = Math.max(190, bottom);
-    return out;
-  }
-
-  // Before anything is solved the fragments lie as large as the window allows.
-  roomySlot(count) {
-    const room = Math.max(320, window.innerHeight * 0.66);
-    for (let slot = 168; slot > 56; slot -= 4) {
-      const cols = Math.max(1, Math.floor((this.width - 16) / slot));
-      if (Math.ceil(count / cols) * slot <= room) return slot;
-    }
-    return 56;
+    return { board: { rows, cols, left, top, cell, scale }, tray, height: Math.max(190, bottom) };
   }
 
   drawPictures(step, layout) {
     const { board, tray } = layout;
-    this.outline.hidden = !board;
-    if (board) {
-      box(this.outline, board.left, board.top, board.cols * board.cell.width, board.rows * board.cell.height);
-    }
+    box(this.outline, board.left, board.top, board.cols * board.cell.width, board.rows * board.cell.height);
     const [pitchHeight, pitchWidth] = this.pitch;
     const usual = Math.max(pitchHeight, pitchWidth);
     for (const [id, fragment] of this.fragments) {
       const { element } = fragment;
       const at = placed(step, id);
       let x, y, scale;
-      if (board && at && at.row != null) {
+      if (at && at.row != null) {
         scale = board.scale;
-        x = board.left + (at.col + 0.5) * board.cell.width;
-        y = board.top + (at.row + 0.5) * board.cell.height;
+        // A fragment may lie a little off the middle of its cell.
+        x = board.left + (at.x != null ? at.x / pitchWidth : at.col + 0.5) * board.cell.width;
+        y = board.top + (at.y != null ? at.y / pitchHeight : at.row + 0.5) * board.cell.height;
       } else {
         const slot = tray.slots.get(id);
         scale = (slot.size * 0.68) / usual;
@@ -154,7 +133,7 @@ export class Stage {
     const focused = this.cells.contains(document.activeElement);
     this.spots = [];
     const children = [];
-    if (layout.board) children.push(this.grid(step, layout.board));
+    children.push(this.grid(step, layout.board));
     if (layout.tray.ids.length) children.push(...this.tray(step, layout));
     this.cells.replaceChildren(...children);
     const again = this.spots.find((spot) => same(spot, this.chosen)) ?? this.spotOf(this.chosenId) ?? this.spots[0];
@@ -186,10 +165,10 @@ export class Stage {
   }
 
   tray(step, layout) {
-    const { board, tray } = layout;
+    const { tray } = layout;
     const list = make("div", "tray-list");
     list.setAttribute("role", "list");
-    list.setAttribute("aria-label", board ? "Fragments that are not placed" : "Fragments");
+    list.setAttribute("aria-label", "Fragments that are not placed");
     for (const id of tray.ids) {
       const slot = tray.slots.get(id);
       const item = list.appendChild(make("div", ""));
@@ -201,7 +180,6 @@ export class Stage {
       if (step.excluded.includes(id)) cell.append(badge("exclude", "no"));
       this.listen(cell, { tray: id, id, element: cell });
     }
-    if (!board) return [list];
     const line = make("div", "tray");
     box(line, 0, tray.top, this.width, 1);
     const title = make("p", "tray-title");
