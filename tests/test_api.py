@@ -13,10 +13,11 @@ from PIL import Image
 from sides import cut
 
 import jigsync
-from jigsync import Grid, Puzzle, Solution, Truth, data, gauge
+from jigsync import Grid, Puzzle, Solution, Truth, data
 from jigsync.api import as_grid
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.measure.boundary import Boundary
+from jigsync.measure.upright import Looker
 from jigsync.score.cells import score
 from jigsync.score.touching import neighbour_accuracy
 from jigsync.solvers import base
@@ -108,7 +109,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise JigsyncError("it is not here.")
 
-    monkeypatch.setattr(gauge, "load_unary", missing)
+    monkeypatch.setattr(Looker, "shipped", missing)
 
 
 @pytest.mark.usefixtures("blind")

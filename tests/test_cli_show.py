@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ from jigsync import cli
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.solution_file import save_solution
 from jigsync.io.truth_file import save_truth
+from jigsync.render.four import ways
 from jigsync.render.style import RED
 from jigsync.solution import Solution
+from jigsync.values.gauge import Gauge
 from jigsync.values.placement import Placed
 
 SWAPPED = {**sample.PLACEMENT, "f02": Placed.at(0, 2, 1), "f19": Placed.at(0, 0, 0)}
@@ -104,6 +107,25 @@ def test_show_in_the_best_gauge(capsys: pytest.CaptureFixture[str]) -> None:
     assert Path(facts["picture"]).is_file()
     _, out, _ = run(capsys, *common[:-1], "--gauge", "best4")
     assert "shown turned by 270 degrees counter-clockwise" in out
+
+
+@pytest.mark.usefixtures("here")
+def test_show_all_four_ways_up(capsys: pytest.CaptureFixture[str]) -> None:
+    placed = {name: Placed.at(*at.cell, at.turns, pitch=(5.0, 5.0)) for name, at in sample.PLACEMENT.items() if at.cell}
+    unclear = Gauge.of_turns(0, (0.4, 0.3, 0.2, 0.1))
+    save_solution("unclear.json", replace(answer(sample.PLACEMENT | placed), gauge=unclear, pitch=(5.0, 5.0)))
+    code, out, _ = run(capsys, "show", "mosaic", "-s", "unclear.json", "--gauge", "four")
+    assert code == 0
+    assert "mosaic-four.png" in out
+    assert "the four ways up; the picture has no clear up" in out
+    shown = pixels("mosaic-four.png")
+    assert shown.shape[1] > 3 * shown.shape[0]
+    code, out, _ = run(capsys, "show", "mosaic", "-s", "unclear.json", "--gauge", "four", "--json")
+    said = json.loads(out)
+    assert said["probabilities"] == [0.4, 0.3, 0.2, 0.1]
+    assert said["clear"] is False
+    many = Gauge((0.0, 0.5, 1.5, -1.5, 3.0), (0.3, 0.2, 0.1, 0.3, 0.1), None)
+    assert [share for _, share in ways(many)] == pytest.approx([0.5, 0.1, 0.1, 0.3])
 
 
 @pytest.mark.usefixtures("here")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from sides import cut
 
 import jigsync
 from jigsync import Puzzle, Solution, cli, data
+from jigsync.gauge import Anchor
 from jigsync.io.images import write_png
 from jigsync.io.puzzle_folder import save_puzzle
 from jigsync.io.solution_file import load_solution
@@ -81,12 +83,28 @@ def test_solve_writes_the_solution_and_the_picture(folder: Path, capsys: pytest.
     first, *rest = captured.out.splitlines()
     assert first.startswith(f"6 of 6 fragments placed in a {solution.grid} grid by 'jigsync' in ")
     assert first.endswith(" s: ok.")
-    assert any("which side up" in line and f"{solution.gauge.confidence:.0%} sure" in line for line in rest)
+    assert any("which side up" in line and f" {solution.gauge.confidence:.0%}" in line for line in rest)
     assert any("confidence" in line and "% on average" in line for line in rest)
     assert str(out / "assembled.png") in captured.out
     assert str(out / "solution.json") in captured.out
     with Image.open(out / "assembled.png") as picture:
         assert sorted(picture.size) == [96, 144]
+
+
+def test_a_picture_without_a_clear_up_is_said_to_have_none(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jigsync.gauge.shipped", lambda: Anchor(0.01, 0.01, 0.8))
+    assert cli.main(["solve", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "no clear up, " in said
+    assert "'jigsync show --gauge four' draws all four ways" in said
+    gauge = solved(capsys, folder)["gauge"]
+    assert gauge["clear"] is False  # type: ignore[index]
+    assert sum(gauge["probabilities"]) == pytest.approx(1)  # type: ignore[index]
+    monkeypatch.setattr("jigsync.gauge.shipped", lambda: Anchor(1.0, 0.5, 0.26))
+    assert cli.main(["solve", str(folder)]) == 0
+    assert re.search(r"which side up +\d+% sure", capsys.readouterr().out)
 
 
 def test_solve_again_replaces_its_own_answer_and_nothing_else(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

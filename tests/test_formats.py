@@ -119,7 +119,8 @@ def test_solution_file_is_exactly_as_documented(tmp_path: Path) -> None:
     assert value["format"] == "jigsync-solution/1"
     assert value["gauge"] == {"turns": 3, "confidence": 0.5, "probabilities": [0.5, 0.25, 0.125, 0.125]}
     assert value["fragments"]["f30"] == {"row": None, "col": None, "turns": 0, "confidence": None}
-    assert load_solution(tmp_path / "s.json") == a_solution()
+    told = a_solution()
+    assert load_solution(tmp_path / "s.json") == replace(told, gauge=replace(told.gauge, clear=True))
 
 
 def in_pixels() -> Placement:
@@ -131,7 +132,7 @@ def in_pixels() -> Placement:
 
 def a_solution_of_format_2(layout: Layout = sample.GRID) -> Solution:
     placement = in_pixels()
-    gauge = Gauge.of_turns(3, (0.5, 0.25, 0.125, 0.125))
+    gauge = Gauge.of_turns(3, (0.5, 0.25, 0.125, 0.125), clear=True)
     if layout == FREE:
         placement = {name: replace(placed, cell=None) for name, placed in placement.items()}
         gauge = Gauge((0.0, math.radians(30)), (0.75, 0.25), None)
@@ -158,6 +159,7 @@ def test_solution_file_of_a_grid_in_pixels_is_exactly_as_documented(tmp_path: Pa
         "confidence": 0.5,
         "angles": [0, 90, -180, -90],
         "probabilities": [0.5, 0.25, 0.125, 0.125],
+        "clear": True,
         "turns": 3,
     }
     # Turns 3 at row 1, col 2: 270 degrees, the middle of a cell of 5 x 5 pixels.
@@ -177,8 +179,14 @@ def test_solution_file_of_free_poses_is_exactly_as_documented(tmp_path: Path) ->
     assert not {"grid", "pitch"} & set(value)
     assert (value["layout"], value["gauge"]) == (
         "free",
-        {"confidence": 0.75, "angles": [0, 30], "probabilities": [0.75, 0.25]},
+        {"confidence": 0.75, "angles": [0, 30], "probabilities": [0.75, 0.25], "clear": False},
     )
+    assert not load_solution(tmp_path / "s.json").gauge.clear
+    del value["gauge"]["clear"]
+    assert parse_solution(Node(value, "s.json")).gauge.clear, "the likeliest frame, in files that do not say"
+    value["gauge"]["clear"] = 1
+    with pytest.raises(FormatError, match=r"The 'gauge\.clear' of 's\.json' must be true or false"):
+        parse_solution(Node(value, "s.json"))
     tilted = pytest.approx(-12.5, abs=1e-12)
     assert value["fragments"]["f19"] == {"angle": tilted, "x": 12.25, "y": 2.5, "confidence": 0.25, "component": 1}
     assert load_solution(tmp_path / "s.json").layout == FREE

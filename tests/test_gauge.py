@@ -9,8 +9,10 @@ import pytest
 
 import jigsync
 from jigsync import data, gauge
-from jigsync.gauge import border_angle, fix_gauge, turned_picture
+from jigsync.gauge import any_angle, fix_gauge
 from jigsync.io.images import read_rgb
+from jigsync.measure.borders import borders
+from jigsync.measure.upright import Looker, turned_picture
 from jigsync.solution import Solution
 from jigsync.values import angles, z4
 from jigsync.values.layout import FREE
@@ -34,15 +36,35 @@ def test_turning_a_picture_by_quarter_turns_is_exact() -> None:
 @pytest.mark.parametrize("degrees", [7.0, 33.0, 81.0])
 def test_straight_borders_tell_the_angle_modulo_a_quarter_turn(degrees: float) -> None:
     lying = turned_picture(picture(), math.radians(-degrees))
-    found = border_angle(lying[..., 3])
-    assert found is not None
-    assert math.degrees(found) == pytest.approx(degrees, abs=0.5)
+    found = borders(lying[..., 3])
+    assert math.degrees(found.angle) == pytest.approx(degrees, abs=0.5)
+    assert found.sure > 0.99
+
+
+def test_borders_that_are_partly_gone_tell_it_too_but_less_surely() -> None:
+    whole = picture()
+    whole[:150, :150] = whole[280:, 200:] = 0
+    lying = borders(turned_picture(whole, math.radians(-20.0))[..., 3])
+    assert math.degrees(lying.angle) == pytest.approx(20.0, abs=1.0)
+    assert lying.share < borders(picture()[..., 3]).share - 0.1
 
 
 def test_a_disc_has_no_straight_border() -> None:
     y, x = np.mgrid[:200, :200] - 99.5
-    assert border_angle(np.where(np.hypot(x, y) < 95, 255, 0).astype(np.uint8)) is None
-    assert border_angle(np.zeros((9, 9), np.uint8)) is None
+    assert borders(np.where(np.hypot(x, y) < 95, 255, 0).astype(np.uint8)).sure < 0.05
+    assert borders(np.zeros((9, 9), np.uint8)).sure < 0.05
+
+
+def test_a_disc_is_put_upright_by_what_it_shows() -> None:
+    """No border helps: all angles are looked at, and the likeliest again, finer."""
+    whole = picture()[:300]
+    y, x = np.mgrid[:300, :300] - 149.5
+    whole[np.hypot(x, y) > 148] = 0
+    lying = turned_picture(whole, math.radians(-40.0))
+    angle, p = any_angle(lying, Looker.shipped(), gauge.shipped())
+    assert len(angle) == len(p) == 4 * (1 + gauge.STEPS)
+    assert p.sum() == pytest.approx(1)
+    assert abs(angles.wrap(float(angle[int(np.argmax(p))]) - math.radians(40.0))) < gauge.NEAR
 
 
 def halves(degrees: float) -> tuple[Puzzle, Solution]:
@@ -79,11 +101,12 @@ def test_a_free_assembly_without_the_head_says_so(monkeypatch: pytest.MonkeyPatc
     def missing() -> None:
         raise jigsync.JigsyncError("onnxruntime cannot be imported.")
 
-    monkeypatch.setattr(gauge, "load_unary", missing)
+    monkeypatch.setattr(Looker, "shipped", missing)
     puzzle, draft = halves(20.0)
     fixed, remark = fix_gauge(puzzle, draft, None, (True,) * 4, False)
     assert "onnxruntime cannot be imported." in remark
     assert not fixed.gauge.determined
+    assert not fixed.gauge.clear
     assert fixed.placement == draft.placement
 
 
@@ -91,4 +114,5 @@ def test_a_given_gauge_is_sure() -> None:
     puzzle, draft = halves(20.0)
     fixed, _ = fix_gauge(puzzle, draft, None, (True,) * 4, True)
     assert fixed.gauge.confidence == 1.0
+    assert fixed.gauge.clear
     assert fixed.placement == draft.placement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +17,20 @@ torch.set_num_threads(1)
 from jigsync.data import picture  # noqa: E402
 from jigsync.io.images import read_rgb, write_png  # noqa: E402
 from jigsync.learn import checkpoint  # noqa: E402
-from jigsync.learn.export import check_golden, export_run  # noqa: E402
+from jigsync.learn.export import check_golden, export_run, golden_path  # noqa: E402
 from jigsync.learn.gauge_loss import LOSSES  # noqa: E402
 from jigsync.learn.lite0 import FEATURES  # noqa: E402
 from jigsync.learn.mixture import pictures_of  # noqa: E402
+from jigsync.learn.turned import read_turned  # noqa: E402
 from jigsync.learn.unary import Unary  # noqa: E402
-from jigsync.learn.unary_data import LONG, NEARLY_SQUARE, digitised, large_part, with_gaps  # noqa: E402
+from jigsync.learn.unary_data import LONG, NEARLY_SQUARE, SHRINK, UnaryData, large_part  # noqa: E402
+from jigsync.learn.unary_export import restored  # noqa: E402
 from jigsync.learn.unary_task import UnaryTask  # noqa: E402
-from jigsync.measure.unary import load_unary  # noqa: E402
+from jigsync.learn.wholes import draw_whole, shown  # noqa: E402
+from jigsync.measure.unary import SHIPPED, load_unary, weights_sha256  # noqa: E402
 from jigsync.measure.views import prepared  # noqa: E402
+from jigsync.measure.weights import weights_path  # noqa: E402
+from jigsync.values.errors import FormatError, InputError  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -117,32 +123,103 @@ def test_unknown_gauges_are_trained_as_the_losses_say(monkeypatch: pytest.Monkey
     assert bool((cached.cache.seen == 1).all())
 
 
-def test_an_assembled_picture_has_gaps_and_cells_that_faded_apart() -> None:
-    grey = np.full((96, 120, 3), 128, dtype=np.uint8)
-    drawn = [with_gaps(grey, np.random.default_rng(seed)) for seed in range(12)]
-    whole = [one for one in drawn if (one[..., 3] == 255).all() and (one[..., :3] == 128).all()]
-    gapped = [one for one in drawn if (one[..., 3] == 0).any()]
-    assert 0 < len(whole) < len(drawn)
-    assert all((one[one[..., 3] == 0] == 0).all() for one in gapped)
-    spread = [np.ptp(one[one[..., 3] == 255][:, 0]) for one in gapped]
-    assert max(spread) > 30
+def flag() -> np.ndarray:
+    """Blue above, green in the middle, red below: its up can be seen in every view."""
+    bands = np.zeros((180, 210, 3), dtype=np.uint8)
+    for k in range(3):
+        bands[60 * k : 60 * (k + 1), :, 2 - k] = 220
+    return bands
+
+
+@pytest.mark.parametrize("oblique", [False, True])
+def test_the_first_view_of_a_damaged_picture_is_upright(oblique: bool) -> None:
+    holes = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        whole = draw_whole(flag(), 1, rng)
+        holes += any(placed.pose is None for placed in whole.placement.values())
+        views = shown(whole, 64, oblique, rng).astype(int)
+        assert views.shape == (4, 64, 64, 3)
+        above, below = views[0, 10:20, 24:40].mean(axis=(0, 1)), views[0, 44:54, 24:40].mean(axis=(0, 1))
+        assert above[2] - above[0] > 0 > below[2] - below[0]
+        if not oblique:
+            np.testing.assert_array_equal(views[1], np.rot90(views[0]))
+        else:
+            assert np.abs(views[1] - np.rot90(views[0])).mean() > 3
+    assert holes > 0
+
+
+def test_pictures_stored_turned_are_read_upright(tmp_path: Path) -> None:
+    shapes = {"a": (40, 64), "b": (64, 48), "c": (50, 50)}
+    turns = {"a": 1, "b": 2, "c": 3}
+    rng = np.random.default_rng(0)
+    pictures = {name: rng.integers(0, 256, (*shape, 3), dtype=np.uint8) for name, shape in shapes.items()}
+    folder = tmp_path / "kept" / "pictures"
+    folder.mkdir(parents=True)
+    for name, pixels in pictures.items():
+        write_png(folder / f"{name}.png", np.rot90(pixels, turns[name]))
+    write_png(folder / "unknown.png", pictures["a"])
+    table = "file,kind,turns\n" + "".join(f"{name}.png,x,{k}\n" for name, k in turns.items())
+    (tmp_path / "kept" / "pictures.csv").write_text(table)
+    (tmp_path / "kept.csv").write_text(table)
+    with tarfile.open(tmp_path / "kept.tar", "w") as tar:
+        tar.add(folder, "pictures")
+    for path in (folder, tmp_path / "kept.tar"):
+        found = read_turned(path)
+        assert len(found) == 3
+        for k, one in enumerate(found.pictures):
+            np.testing.assert_array_equal(found.read(k), pictures[Path(one.name).stem])
+    (tmp_path / "kept.csv").write_text(table.replace(",2", ",4"))
+    with pytest.raises(FormatError, match="which are 0, 1, 2 or 3"):
+        read_turned(tmp_path / "kept.tar")
+    (tmp_path / "kept.csv").write_text("file,turns\nother.png,1\n")
+    with pytest.raises(InputError, match="It holds none"):
+        read_turned(tmp_path / "kept.tar")
+
+
+def test_pictures_stored_upright_are_shrunk_and_those_stored_turned_only_when_they_lie_obliquely(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their own JPEG blocks would tell how they lie."""
+    write_png(tmp_path / "a.png", read_rgb(picture("coffee"))[:330, :400])
+    (tmp_path.parent / f"{tmp_path.name}.csv").write_text("file,turns\na.png,0\n")
+    seen: set[tuple[bool, float, bool]] = set()
+    stored = {"turned": False}
+
+    def part(rgb: np.ndarray, shrink: float, rng: np.random.Generator) -> object:
+        seen.add((stored["turned"], shrink))
+        return draw_whole(rgb, shrink, rng)
+
+    monkeypatch.setattr("jigsync.learn.unary_data.draw_whole", part)
+    upright = UnaryData(pictures_of([tmp_path]), 0)
+    turned = UnaryData((), 0, (read_turned(tmp_path),))
+    monkeypatch.setattr("jigsync.learn.unary_data.TURNED", 1.0)
+    for k in range(12):
+        for data in (upright, turned):
+            stored["turned"] = bool(data.turned)
+            data.sample(k)
+    assert seen == {(False, SHRINK), (True, SHRINK), (True, 1)}
+
+
+def test_an_exported_head_can_be_trained_on(tmp_path: Path) -> None:
+    """What was folded and halved gives the same answers; statistics stay those of ImageNet."""
+    shipped = weights_path(SHIPPED, None)
+    again = Unary()
+    again.load_state_dict(restored(shipped))
+    with np.load(golden_path(shipped), allow_pickle=False) as golden, torch.no_grad():
+        z, cells = again.eval().score(torch.from_numpy(golden["views"]))
+        np.testing.assert_allclose(z.numpy(), golden["z"], atol=0.05)
+        np.testing.assert_allclose(cells.numpy(), golden["cells"], atol=0.05)
+    pictures = pictures_of([Path(picture("coffee")).parent])
+    task = UnaryTask(pictures, pictures, weights=shipped)
+    assert task.config()["weights_sha256"] == weights_sha256()
+    torch.testing.assert_close(task.model().state_dict()["turn.weight"], again.state_dict()["turn.weight"])
 
 
 def test_large_parts_are_long_both_ways_whatever_shape_their_picture_has() -> None:
     for shape in ((300, 500, 3), (500, 300, 3)):
         rng = np.random.default_rng(2)
-        drawn = [large_part(np.zeros(shape, dtype=np.uint8), rng).shape for _ in range(600)]
+        drawn = [large_part(np.zeros(shape, dtype=np.uint8), 2, rng).shape for _ in range(600)]
         tall, wide = (np.mean([d[a] > NEARLY_SQUARE * d[b] for d in drawn]) for a, b in ((0, 1), (1, 0)))
         assert tall == pytest.approx(LONG / 2, abs=0.05)
         assert wide == pytest.approx(LONG / 2, abs=0.05)
-
-
-def test_a_long_part_is_shown_whole_with_grey_beside_it() -> None:
-    red = np.zeros((120, 240, 4), dtype=np.uint8)
-    red[..., 0] = red[..., 3] = 255
-    view = digitised(red, 96, np.random.default_rng(0))[0].astype(int)
-    redness = view[..., 0] - view[..., 2]
-    assert redness[40:56, 8:-8].min() > 150
-    assert redness[[0, -1], 30:66].max() < 60
-    square = digitised(red[:, :130], 96, np.random.default_rng(0))[0].astype(int)
-    assert (square[..., 0] - square[..., 2])[4:-4, 4:-4].min() > 150

@@ -126,7 +126,7 @@ def test_the_bill_of_materials(sbom: ModuleType, lock: str, tmp_path: Path) -> N
     listed = {(part["name"], part["version"]) for part in document["components"]}
     assert listed >= {(requirement.name, sbom.version_of(requirement)) for requirement, _ in sbom.locked(path)}
     models = {part["name"]: part for part in document["components"] if part["type"] == "machine-learning-model"}
-    for name in ("matcher", "unary", "pairwise", "comparator", "continuous"):
+    for name in ("matcher", "unary", "document", "pairwise", "comparator", "continuous"):
         card = json.loads((ROOT / "src" / "jigsync" / "weights" / f"{name}.json").read_bytes())
         assert models[f"{name}.onnx"]["hashes"] == [{"alg": "SHA-256", "content": card["sha256"]}]
 

@@ -1,10 +1,18 @@
 """Which side is up: the stage that fixes the one global turn no pairwise residual can see, from content.
 
-    log p(g) = w log p_whole(g) + sum_i log p_i(k_i + g) + const
+    log p(g) = w head_g + v document_g + sum_i log p_i(k_i + g) + const
 
-p_whole is what the head says about the assembled picture, p_i what the measurer says about single fragments. How sure
-the head is depends on the size at which it sees pictures, and w puts that right: `jigsync calibrate-anchor` fits it on
-pictures that the head was not trained on and writes weights/anchor.json; it belongs to one file of weights.
+head and document are what two networks say about the assembled picture (measure/upright.py), p_i what the measurer says
+about single fragments. Without a grid g is any angle: the picture is looked at every few degrees and where its straight
+borders lie level,
+
+    log p(g) = w head_g + v document_g + log prior(g),   prior(g) = s / 4 for the four turns of the borders,
+                                                                    (1 - s) / 24 for the others
+
+with s the probability that the borders tell. Some pictures have no up, or none that shows: the answer is *clear* when
+it is at least as sure as those which are right in CLEAR of all cases. `jigsync calibrate-anchor` fits w, v and that
+threshold on pictures that no network was trained on and writes weights/anchor.json, which belongs to two files of
+weights.
 """
 
 from __future__ import annotations
@@ -12,17 +20,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from jigsync.io.files import parse_json
-from jigsync.measure.unary import load_unary, measure_picture, upright_scores
+from jigsync.measure.borders import borders
+from jigsync.measure.upright import Looker
 from jigsync.render.assemble import composed
 from jigsync.render.layout import layout_of
 from jigsync.solution import Solution
@@ -35,40 +43,50 @@ from jigsync.values.pose import Pose
 from jigsync.values.puzzle import Pixels, Puzzle
 
 Floats = NDArray[np.float64]
-FORMAT: Final = "jigsync-anchor/2"
+FORMAT: Final = "jigsync-anchor/3"
 SHIPPED: Final = "anchor.json"
-FREE_STEPS: Final = 6
-"""Angles of a quarter turn at which a picture with ragged borders is looked at: 15 degrees apart."""
-STRAIGHT: Final = 0.93
-"""Least share of the smallest rectangle around a picture that its convex hull fills when its borders are straight."""
-SURE: Final = Gauge((0.0,), (1.0,), None)
+STEPS: Final = 6
+"""Angles of a quarter turn at which a picture without a grid is looked at: 15 degrees apart."""
+FINER: Final = 3
+"""The likeliest of them is looked at again, this part of their distance to both sides."""
+SURE_BORDERS: Final = 0.98
+"""Borders that are so sure leave no other angles to be looked at."""
+CLEAR: Final = 0.95
+"""Share of clear answers that are right."""
+NEAR: Final = math.radians(22.5)
+"""Angles so near to one another put the same side up."""
+SURE: Final = Gauge((0.0,), (1.0,), None, clear=True)
 UNKNOWN: Final = Gauge((0.0, angles.QUARTER, -math.pi, -angles.QUARTER), (0.25,) * 4, None)
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """The fitted number.
+    """The fitted numbers.
 
     Attributes:
-        whole: w.
-        sha256: of the weights it was fitted for.
+        head, document: w and v.
+        clear: least probability of an answer that is clear.
+        head_sha256, document_sha256: of the weights they were fitted for.
     """
 
-    whole: float
-    sha256: str = ""
+    head: float
+    document: float
+    clear: float = 1.0
+    head_sha256: str = ""
+    document_sha256: str = ""
 
-    def log_p(self, whole: Floats) -> Floats:
-        """Log-odds of the four global turns. Shapes: (..., 4) -> (..., 4)."""
-        return self.whole * whole
+    def log_p(self, seen: Floats) -> Floats:
+        """Log-odds of the four global turns. Shapes: (..., 2, 4) -> (..., 4)."""
+        return np.asarray(self.head * seen[..., 0, :] + self.document * seen[..., 1, :])
 
 
 @cache
 def shipped() -> Anchor:
-    """The number that belongs to the shipped weights."""
+    """The numbers that belong to the shipped weights."""
     data = parse_json((files("jigsync.weights") / SHIPPED).read_bytes(), SHIPPED)
     if data.get("format") != FORMAT:
         raise FormatError(f"The file {SHIPPED} must have the format '{FORMAT}'. It has {data.get('format')!r}.")
-    numbers: dict[str, Any] = {name: data[name] for name in ("whole", "sha256")}
+    numbers: dict[str, Any] = {field.name: data[field.name] for field in fields(Anchor)}
     return Anchor(**numbers)
 
 
@@ -97,16 +115,17 @@ def fix_gauge(
     if not isinstance(draft.layout, Grid):
         return Fixed(replace(draft, gauge=SURE), "") if given else _fix_free(puzzle, draft)
     if given:
-        return Fixed(_gauged(puzzle, draft, (1.0, 0.0, 0.0, 0.0)), "")
+        return Fixed(_gauged(puzzle, draft, (1.0, 0.0, 0.0, 0.0), True), "")
     log_odds, remark = _votes(puzzle, draft, unary_turns), ""
     try:
-        seen = measure_picture(composed(puzzle, draft, layout_of(puzzle, draft)), load_unary(), len(puzzle))
+        seen = Looker.shipped().look(composed(puzzle, draft, layout_of(puzzle, draft)))
         log_odds = log_odds + shipped().log_p(seen)
     except JigsyncError as error:
         remark = _untold(error)
     p = probabilities(log_odds, possible)
     best = fix_by_evidence(p)
-    return Fixed(_gauged(puzzle, draft.turned(best), np.roll(p, -best).tolist()), remark)
+    clear = bool(p[best] >= shipped().clear)
+    return Fixed(_gauged(puzzle, draft.turned(best), np.roll(p, -best).tolist(), clear), remark)
 
 
 def _votes(puzzle: Puzzle, draft: Solution, unary_turns: NDArray[np.floating[Any]] | None) -> Floats:
@@ -120,24 +139,42 @@ def _votes(puzzle: Puzzle, draft: Solution, unary_turns: NDArray[np.floating[Any
 
 
 def _fix_free(puzzle: Puzzle, draft: Solution) -> Fixed:
-    """The likeliest of many angles. Straight outer borders leave four of them: those that make the borders upright."""
+    """The likeliest of many angles."""
     draft = replace(draft, gauge=UNKNOWN)
     try:
         whole = _largest(draft)
-        picture = composed(puzzle, whole, layout_of(puzzle, whole))
-        border = border_angle(picture[..., 3])
-        first = np.arange(FREE_STEPS) * angles.QUARTER / FREE_STEPS if border is None else np.array([border])
-        model = load_unary()
-        z = np.array([upright_scores(turned_picture(picture, angle), model, len(puzzle)) for angle in first])
+        angle, p = any_angle(composed(puzzle, whole, layout_of(puzzle, whole)), Looker.shipped(), shipped())
     except JigsyncError as error:
         return Fixed(draft, _untold(error))
-    p = probabilities(shipped().whole * z.T.ravel())
-    angle = angles.wrap((first + np.arange(z4.ORDER)[:, None] * angles.QUARTER).ravel())
     best = int(np.argmax(p))
     further = angles.wrap(angle - angle[best])
     order = [best, *(k for k in np.argsort(np.abs(further), kind="stable").tolist() if k != best)]
-    gauge = Gauge(tuple(further[order].tolist()), tuple(p[order].tolist()), None)
+    clear = bool(p[np.abs(further) <= NEAR].sum() >= shipped().clear)
+    gauge = Gauge(tuple(further[order].tolist()), tuple(p[order].tolist()), None, clear)
     return Fixed(draft.moved(Pose(float(angle[best]), (0.0, 0.0)), gauge), "")
+
+
+def any_angle(picture: Pixels, looker: Looker, anchor: Anchor) -> tuple[Floats, Floats]:
+    """Further turns that may make a picture upright, in radians, and the probability of each.
+
+    Shapes: (H, W, 4), colour times alpha -> (K,), (K,).
+    """
+    found = borders(picture[..., 3])
+    first, prior = np.array([found.angle]), np.array([found.sure])
+    if found.sure < SURE_BORDERS:
+        first = np.append(first, np.arange(STEPS) * angles.QUARTER / STEPS)
+        prior = np.append(prior, np.full(STEPS, (1 - found.sure) / STEPS))
+    seen = anchor.log_p(looker.look_at(picture, first))
+    angle = (first[:, None] + np.arange(z4.ORDER) * angles.QUARTER).ravel()
+    p = probabilities((seen + np.log(prior)[:, None]).ravel())
+    best = int(np.argmax(p))
+    if best >= z4.ORDER:  # not of the borders
+        row, turns = divmod(best, z4.ORDER)
+        beside = angles.QUARTER / STEPS / FINER * np.array([-1.0, 1.0])
+        finer = anchor.log_p(looker.look_at(picture, first[row] + beside))[:, turns]
+        if finer.max() > seen[row, turns]:
+            angle[best] += beside[int(np.argmax(finer))]
+    return angles.wrap(angle), p
 
 
 def _largest(draft: Solution) -> Solution:
@@ -153,42 +190,12 @@ def _largest(draft: Solution) -> Solution:
     return replace(draft, placement=kept)
 
 
-def border_angle(alpha: NDArray[np.uint8]) -> float | None:
-    """The further turn, in [0, 90) degrees, that makes a picture's straight borders upright; None for ragged ones.
-
-    A picture with straight borders nearly fills the smallest rectangle around it. Shapes: alpha (H, W).
-    """
-    solid = (alpha >= 128).astype(np.uint8)
-    outlines, _ = cv2.findContours(solid, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    if not outlines:
-        return None
-    hull = cv2.convexHull(np.concatenate(outlines))
-    (_, (width, height), clockwise) = cv2.minAreaRect(hull)
-    # Corners that are torn off cost area; borders that are ragged cost more.
-    if cv2.contourArea(hull) < STRAIGHT * width * height:
-        return None
-    return math.radians(clockwise) % angles.QUARTER
-
-
-def turned_picture(picture: Pixels, angle: float) -> Pixels:
-    """A premultiplied picture after a further turn, whole. Shapes: (H, W, 4) -> (H', W', 4)."""
-    if angle == 0:
-        return picture
-    height, width = picture.shape[:2]
-    canvas_from_old = angles.matrix(angle)
-    size = np.abs(canvas_from_old) @ np.array([width, height])
-    out = math.ceil(size[0] - 1e-6), math.ceil(size[1] - 1e-6)
-    shift = (np.array(out) - 1) / 2 - canvas_from_old @ ((np.array([width, height]) - 1) / 2)
-    affine = np.column_stack([canvas_from_old, shift])
-    return np.asarray(cv2.warpAffine(picture, affine, out, flags=cv2.INTER_AREA), dtype=np.uint8)
-
-
 def _untold(error: JigsyncError) -> str:
     return f"Which side is up is not told by the assembled picture: {error}"
 
 
-def _gauged(puzzle: Puzzle, solution: Solution, p: Sequence[float]) -> Solution:
+def _gauged(puzzle: Puzzle, solution: Solution, p: Sequence[float], clear: bool) -> Solution:
     """The solution with what is known of its four gauges."""
     pose = solution.placement[puzzle.ids[0]].pose if len(puzzle) else None
-    gauge = Gauge.of_turns(0, p)
+    gauge = Gauge.of_turns(0, p, clear)
     return replace(solution, gauge=replace(gauge, turns=0 if pose is None else pose.turns))

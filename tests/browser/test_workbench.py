@@ -273,14 +273,9 @@ def test_an_example_is_put_together(open_page: Open, picture: Picture) -> None:
     page.wait_for_selector("#bench:not([hidden])")
     solve(page)
     seen = read_rgba(keep(page, "picture")[1])[..., :3]
-    original = shrunk(read_rgb(data.picture("coffee")))
-    ways = [np.corrcoef(shrunk(np.rot90(seen, turns)), original)[0, 1] for turns in range(4)]
-    best = int(np.argmax(ways))
-    assert ways[best] > 0.8
-    if best:
-        before = names(page)[0]
-        page.click(f"#gauge-choices button:nth-child({best + 1})")
-        wait_for(page, "before => document.querySelector('[role=gridcell]').ariaLabel !== before", before)
+    original = read_rgb(data.picture("astronaut"))
+    cut = (len(original) - original.shape[1] * 4 // 6) // 2
+    assert np.corrcoef(shrunk(seen), shrunk(original[cut:-cut]))[0, 1] > 0.8  # upright, by the answer itself
     page.locator("[role=gridcell]").nth(10).click()
     page.keyboard.press("p")
     page.locator("[role=gridcell]").nth(8).click()

@@ -1,4 +1,4 @@
-"""`jigsync calibrate-anchor`: fit what fragments and the assembled picture count for which side is up."""
+"""`jigsync calibrate-anchor`: fit what the assembled picture counts for which side is up, and when that is clear."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ def calibrate_anchor(
     if as_json:
         say_json(data)
         return
-    say("right on held-out pictures:")
+    say("held-out pictures:")
     for name, values in data["held_out"].items():
-        if isinstance(values, dict):
-            say(f"  {name:6} " + "  ".join(f"{what} {value:.3f}" for what, value in values.items()))
+        say(f"  {name:6} " + "  ".join(f"{what} {value:.3g}" for what, value in values.items()))
     say(f"wrote {out}")

@@ -84,7 +84,7 @@ def _report(out: Path, solution: Solution, scores: PoseScores) -> str:
         ("put together right, whichever side is up", f"{scores.count('right')} of {scores.fragments}"),
         ("neighbours that lie to each other as they should", _share(scores.contacts)),
         ("stands as the picture did", "yes" if scores.upright else "no"),
-        ("sure of which side is up", f"{solution.gauge.confidence:.0%}"),
+        ("sure of which side is up", f"{solution.gauge.confidence:.0%}{'' if solution.gauge.clear else ', not clear'}"),
     ]
     lines = [f"Solved in {solution.seconds:.1f} s: {solution.status}. {solution.reason}".rstrip()]
     lines += [f"  {what:<50}{value}" for what, value in rows]

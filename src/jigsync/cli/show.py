@@ -34,10 +34,10 @@ def show(
         typer.Option("--out", "-o", help="PNG file to write.", metavar="PNG", show_default="named after the puzzle"),
     ] = None,
     gauge: Annotated[
-        Literal["model", "best4"],
+        Literal["model", "best4", "four"],
         typer.Option(
             help="model: as solved; best4: turned as a whole to where it is best, by any angle where there is no grid;"
-            " needs --truth."
+            " needs --truth; four: all four ways up, and how likely each is."
         ),
     ] = "model",
     gaps: Annotated[bool, typer.Option("--gaps", help="Pull the fragments apart.")] = False,
@@ -62,6 +62,7 @@ def show(
     from jigsync.io.puzzle_folder import load_puzzle
     from jigsync.io.solution_file import load_solution
     from jigsync.io.truth_file import load_truth
+    from jigsync.render.four import four_ways, ways
     from jigsync.render.sheet import contact_sheet
     from jigsync.solution import Solution
     from jigsync.values.errors import OptionError, bad_value
@@ -70,6 +71,8 @@ def show(
         raise bad_value("--out", "show", "a file whose name ends in .png", str(out))
     if gauge == "best4" and (truth is None or solution is None):
         raise OptionError("--gauge best4 needs both --solution and --truth: it turns the one to fit the other.")
+    if gauge == "four" and (solution is None or truth is not None or gaps or confidence or animate is not None):
+        raise OptionError("--gauge four needs --solution, and goes with nothing that marks, moves or pulls apart.")
     if confidence and solution is None:
         raise OptionError("--confidence needs --solution: only a solver's answer has confidences.")
     if gaps and solution is None and truth is None:
@@ -83,7 +86,15 @@ def show(
     if animate is not None and solution is not None:
         _animate(source, load_solution(solution), home if gauge == "best4" else None, animate, as_json)
         return
-    if solution is not None:
+    if gauge == "four" and solution is not None:
+        found = load_solution(solution)
+        kind, picture = "four", four_ways(source, found)
+        facts = {
+            "fragments": len(source),
+            "probabilities": [p for _, p in ways(found.gauge)],
+            "clear": found.gauge.clear,
+        }
+    elif solution is not None:
         kind = "assembled" if home is None else "marked"
         picture, facts = _draw(source, load_solution(solution), home, gauge == "best4", gaps, confidence)
     elif home is not None:
@@ -158,6 +169,8 @@ def _words(kind: str, facts: dict[str, Any]) -> str:
     """What the picture shows, in one line."""
     if kind == "sheet":
         return f"{facts['fragments']} fragments as presented"
+    if kind == "four":
+        return "the four ways up" + ("" if facts["clear"] else "; the picture has no clear up")
     said = f"{facts['placed']} of {facts['fragments']} fragments placed"
     if kind == "truth":
         said = f"the true assembly, {said}"

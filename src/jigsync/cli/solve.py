@@ -210,6 +210,7 @@ def _pictures(solution: Solution) -> list[tuple[str, Picture]]:
 
 def _turn(gauge: Gauge) -> str:
     """How sure it is which side is up."""
-    if gauge.determined:
+    if gauge.clear:
         return f"{gauge.confidence:.0%} sure"
-    return f"undetermined ({gauge.confidence:.0%} each): turn the picture as you see fit"
+    told = f"no clear up, {gauge.confidence:.0%} as it stands" if gauge.determined else "nothing tells"
+    return f"{told}: turn the picture as you see fit ('jigsync show --gauge four' draws all four ways)"

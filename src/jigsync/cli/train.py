@@ -105,7 +105,21 @@ def unary(
     images: Images,
     out: Out,
     val: Val = None,
-    start: Start = None,
+    turned: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Pictures stored turned, and a table of their turns beside it (NAME.csv); repeat for more.",
+            metavar="DIR_OR_TAR",
+        ),
+    ] = None,
+    start: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Another run, whose best weights a new run starts from, repeat for the mean of some; or an exported"
+            " head (ONNX).",
+            metavar="RUN_OR_FILE",
+        ),
+    ] = None,
     loss: Annotated[
         str,
         typer.Option(help="fixed: pictures are known to be upright; min, soft-min, cached: their gauge is unknown."),
@@ -123,17 +137,29 @@ def unary(
 ) -> None:
     """The unary head: which turn and cell of one fragment, which side up for a whole picture."""
     from jigsync.learn import need_torch
-    from jigsync.values.errors import bad_value
+    from jigsync.values.errors import OptionError, bad_value
 
     need_torch()
     from jigsync.learn.gauge_loss import LOSSES
     from jigsync.learn.mixture import pictures_of
+    from jigsync.learn.turned import read_turned
     from jigsync.learn.unary_task import UnaryTask
 
     if loss not in LOSSES:
         raise bad_value("loss", "a training", f"one of {', '.join(LOSSES)}", loss)
-    task = UnaryTask(pictures_of(images), pictures_of(val or images), seed, loss, max(1, 2 * steps // 3))
-    _run(ctx, task, out, start, as_json)
+    files = [path for path in start or () if path.suffix == ".onnx"]
+    if files and len(start or ()) > 1:
+        raise OptionError("A training starts from runs or from one exported head, not from both.")
+    task = UnaryTask(
+        pictures_of(images),
+        pictures_of(val or images),
+        seed,
+        loss,
+        max(1, 2 * steps // 3),
+        [read_turned(path) for path in turned or ()],
+        files[0] if files else None,
+    )
+    _run(ctx, task, out, None if files else start, as_json, window=64, warm=8)
 
 
 @train.command()

@@ -89,6 +89,12 @@ class Node:
             raise self.refuse(f"an integer in {low}..{high}")
         return self.value
 
+    def boolean(self) -> bool:
+        """true or false."""
+        if not isinstance(self.value, bool):
+            raise self.refuse("true or false")
+        return self.value
+
     def number(self, low: float, high: float) -> float:
         """A number, low <= value <= high."""
         if not isinstance(self.value, int | float) or isinstance(self.value, bool) or not low <= self.value <= high:

@@ -2,7 +2,7 @@
 
     {"format": "jigsync-solution/2", "status": "ok|unsure|partial|failed", "reason": text,
      "layout": "grid|free", and for a grid "grid": [rows, cols], "pitch": [height, width] of a cell in pixels,
-     "gauge": {"confidence", "angles": [degrees], "probabilities": [as many], and for a grid "turns"},
+     "gauge": {"confidence", "angles": [degrees], "probabilities": [as many], "clear": bool, and for a grid "turns"},
      "fragments": {id: {"angle", "x", "y", "confidence", "component", and for a grid "row", "col", "turns"}},
      "confidence": the probability that four fifths of the fragments are right, or null,
      "pictures": [{"component", "whole": the probability that all its fragments are right and none lies elsewhere,
@@ -10,7 +10,8 @@
      "solver": text, "seconds": number}
 
 `placement_json` says what a place is. A fragment's confidence may be null; fragments of different components do not
-claim to be placed towards each other. Angles of the gauge are further turns of the whole, the first one 0.
+claim to be placed towards each other. Angles of the gauge are further turns of the whole, the first one 0; `clear` says
+whether the picture has a clear up, and may be left out: then the likeliest frame counts as clear.
 
 "pictures" and "confidence" may be left out. Where there are several pictures, the layout is free and "gauge" is that of
 the first one.
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from typing import Any, cast, get_args
 
 from jigsync.io.files import StrPath, read_json, write_json
@@ -81,6 +83,7 @@ def _gauge_json(gauge: Gauge, grid: Grid | None) -> dict[str, Any]:
         "confidence": gauge.confidence,
         "angles": [round(math.degrees(angle), 9) for angle in gauge.angles],
         "probabilities": list(gauge.probabilities),
+        "clear": gauge.clear,
     }
     return value if grid is None else {**value, "turns": gauge.turns}
 
@@ -211,16 +214,22 @@ def _gauge(node: Node, grid: bool) -> Gauge:
     )
     if grid and not quarters:
         raise turned.refuse("the four quarter turns 0, 90, -180, -90, as the layout is a grid")
-    return Gauge(QUARTERS if quarters else angles, p, turns)
+    gauge = Gauge(QUARTERS if quarters else angles, p, turns)
+    return replace(gauge, clear=node.key("clear").boolean()) if node.has("clear") else _told(gauge)
 
 
 def _old_gauge(node: Node) -> Gauge:
     turns, confidence = node.key("turns").integer(0, z4.ORDER - 1), node.key("confidence").number(0.0, 1.0)
     if not node.has("probabilities"):
         rest = (1.0 - confidence) / 3.0
-        return Gauge.of_turns(turns, (confidence, rest, rest, rest))
+        return _told(Gauge.of_turns(turns, (confidence, rest, rest, rest)))
     listed = node.key("probabilities")
     p = [entry.number(0.0, 1.0) for entry in listed.entries(z4.ORDER)]
     if not math.isclose(sum(p), 1.0, abs_tol=1e-6) or not math.isclose(p[0], confidence, abs_tol=1e-6):
         raise listed.refuse("four probabilities that sum to 1, the first one equal to the confidence")
-    return Gauge.of_turns(turns, p)
+    return _told(Gauge.of_turns(turns, p))
+
+
+def _told(gauge: Gauge) -> Gauge:
+    """A gauge of a file that does not say whether it is clear."""
+    return replace(gauge, clear=gauge.determined)

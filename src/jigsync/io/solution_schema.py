@@ -73,7 +73,8 @@ def _solution(name: str, keys: Mapping[str, Schema], **may_be: Schema) -> Schema
 
 def _gauge(least: int, most: int, **turns: Schema) -> Schema:
     angles, probabilities = _list(_number(-360, 360), least, most), _list(_SHARE, least, most)
-    return _object({"confidence": _SHARE, "angles": angles, "probabilities": probabilities}, **turns)
+    keys = {"confidence": _SHARE, "angles": angles, "probabilities": probabilities}
+    return _object(keys, clear={"type": "boolean"}, **turns)
 
 
 def _picture(kind: str, gauge: Schema, **more: Schema) -> Schema:

@@ -24,6 +24,11 @@ from jigsync.learn.lite0 import Lite0
 Arrays = Mapping[str, NDArray[Any]]
 SMALLEST_HALVED: Final = 64
 """Numbers of a constant that is stored in half precision; shapes and limits stay as they are."""
+HALF: Final = ".half"
+"""What its name ends in."""
+
+NORMALISED: Final = (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2"))
+"""Convolutions of a block of Lite0, where it has them, and what normalises them."""
 
 
 def folded(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> nn.Sequential:
@@ -48,10 +53,37 @@ def fold(encoder: Lite0) -> None:
         part[0] = folded(conv, norm)
         part[1] = nn.Identity()
     for block in encoder.blocks:
-        for before, after in (("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")):
+        for before, after in NORMALISED:
             if hasattr(block, before):
                 setattr(block, before, folded(getattr(block, before), getattr(block, after)))
                 setattr(block, after, nn.Identity())
+
+
+def unfold(encoder: Lite0, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of an encoder, from those of a folded one of the same names: the inverse of `fold`.
+
+    The statistics m and v are frozen, so they are those of the encoder given, with ImageNet's weights; of scale g and
+    weights w only the product is known, and g stays as it is there:
+
+        w = w_folded sqrt(v + eps) / g,   b = b_folded + g m / sqrt(v + eps)
+    """
+    found = dict(encoder.state_dict())
+    for conv, norm in _normalised(encoder):
+        scale, mean = found[f"{norm}.weight"], found[f"{norm}.running_mean"]
+        factor = scale / torch.sqrt(found[f"{norm}.running_var"] + encoder.get_submodule(norm).eps)
+        found[f"{conv}.weight"] = weights[f"{conv}.1.weight"] / factor[:, None, None, None]
+        found[f"{norm}.bias"] = weights[f"{conv}.1.bias"] + factor * mean
+    return found
+
+
+def _normalised(encoder: Lite0) -> Iterator[tuple[str, str]]:
+    """Names of every convolution and the batch normalisation behind it."""
+    for part in ("stem", "head"):
+        yield f"{part}.0", f"{part}.1"
+    for k, block in enumerate(encoder.blocks):
+        for before, after in NORMALISED:
+            if hasattr(block, before):
+                yield f"blocks.{k}.{before}", f"blocks.{k}.{after}"
 
 
 def rounded(network: nn.Module) -> nn.Module:
@@ -101,7 +133,7 @@ def to_onnx(
         del node.metadata_props[:]
         node.doc_string = ""
     if half:
-        _halve(model)
+        halve(model)
     data: bytes = model.SerializeToString(deterministic=True)
     return data
 
@@ -111,6 +143,18 @@ def properties_of(data: bytes) -> dict[str, str]:
     import onnx
 
     return {entry.key: entry.value for entry in onnx.load_from_string(data).metadata_props}
+
+
+def constants_of(data: bytes) -> dict[str, Tensor]:
+    """The large float constants of an ONNX file by name, those in half precision as what they were halved from."""
+    import onnx
+
+    found = {}
+    for tensor in onnx.load_from_string(data).graph.initializer:
+        value = onnx.numpy_helper.to_array(tensor)
+        if value.dtype in (np.float16, np.float32):
+            found[tensor.name.removesuffix(HALF)] = torch.from_numpy(value.astype(np.float32))
+    return found
 
 
 def run_onnx(data: bytes, feed: Arrays) -> dict[str, NDArray[Any]]:
@@ -136,7 +180,7 @@ def largest_difference(found: Arrays, want: Arrays) -> float:
     return max(float(np.abs(found[name] - want[name]).max()) for name in found if name in want)
 
 
-def _halve(model: Any) -> None:
+def halve(model: Any) -> None:
     """Stores every large float32 constant as float16 behind a cast, which onnxruntime undoes when it loads."""
     from onnx import TensorProto, helper, numpy_helper
 
@@ -145,8 +189,8 @@ def _halve(model: Any) -> None:
         if tensor.data_type != TensorProto.FLOAT or np.prod(tensor.dims) < SMALLEST_HALVED:
             continue
         name = tensor.name
-        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), f"{name}.half"))
-        casts.append(helper.make_node("Cast", [f"{name}.half"], [name], to=TensorProto.FLOAT))
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), f"{name}{HALF}"))
+        casts.append(helper.make_node("Cast", [f"{name}{HALF}"], [name], to=TensorProto.FLOAT))
     nodes = [*casts, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)

@@ -1,26 +1,31 @@
-"""Samples of the unary head: a picture's large part, and some small ones worn like fragments, each in four turns.
+"""Samples of the unary head: a picture's large part, put together, and some small ones worn like fragments.
 
 Leak control (SPEC 5): a part is turned at random before it is digitised, that is scaled, noised and compressed by JPEG,
-so that nothing but content tells the turn. View_k is the scan turned by k from upright and the true turns are 0:
-shuffling the four would change nothing, for the head is equivariant.
+so that nothing but content tells the turn. The first of four views is upright and the true turns are 0: shuffling the
+four would change nothing, for the head is equivariant. Pictures that are stored upright are shown SHRINK times smaller
+than they are stored, as their own JPEG blocks lie upright too; those that are stored turned are shown as they are, but
+at other angles than quarter turns no picture is, for which its blocks would tell that it does not lie straight.
 """
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from jigsync.cutting.photometry import fade, jpeg_round_trip
+from jigsync.cutting.photometry import jpeg_round_trip
 from jigsync.cutting.seeds import derive_seed
 from jigsync.io.images import read_rgb
 from jigsync.learn.chunks import Sample
 from jigsync.learn.mixture import Pictures
-from jigsync.measure.views import FRAGMENT, centred, filled, four_turns
+from jigsync.learn.turned import Turned
+from jigsync.learn.wholes import OBLIQUE, draw_whole, shown
+from jigsync.measure.views import FRAGMENT, filled, four_turns
 from jigsync.values import z4
 
 WHOLE: Final = 160
@@ -35,8 +40,9 @@ SMALL: Final = (0.16, 0.45)
 SMALLS: Final = 1
 """Small parts a sample."""
 SHRINK: Final = 2
-"""Scans are at least so many times smaller than the part they show: the picture's own JPEG blocks, which lie as it was
-stored, upright, would tell the turn of a part that is shown as large as it was stored."""
+"""How much smaller than they are stored pictures are shown that are stored upright."""
+TURNED: Final = 0.7
+"""Share of the samples that show pictures stored turned, where there are any."""
 LEAST: Final = 80
 """Least side of the large part's scan, in pixels: of a small picture nearly all is shown."""
 STRETCH: Final = 0.12
@@ -48,8 +54,6 @@ SKEW: Final = 4.0
 INSETS: Final = (-0.06, 0.16)
 """How far a fragment's sides are worn away, on average, in parts of it; negative: it leans over its cell."""
 ROUGH: Final = (0.0, 0.07)
-FADED: Final = 0.25
-"""Most eps_photo of an assembled picture's cells; one in six is not faded."""
 QUALITY: Final = (45, 96)
 
 Rgb = NDArray[np.uint8]
@@ -61,6 +65,7 @@ class UnaryData:
 
     pictures: Pictures
     seed: int
+    turned: Sequence[Turned] = ()
 
     def sample(self, k: int) -> Sample:
         """The k-th sample: large (4, WHOLE, WHOLE, 3), small (SMALLS, 4, FRAGMENT, FRAGMENT, 3) and cells (SMALLS, 2).
@@ -68,27 +73,40 @@ class UnaryData:
         `picture` is the number of the picture among all. A folder is drawn first, then a picture of it.
         """
         rng = np.random.default_rng(derive_seed("unary", self.seed, k))
-        drawn = int(rng.integers(len(self.pictures)))
-        at = int(rng.integers(len(self.pictures[drawn])))
-        rgb = read_rgb(self.pictures[drawn][at])
-        large = with_gaps(_smaller(large_part(rgb, rng)), rng)
-        views = digitised(large, WHOLE, rng)
+        rgb, number, shrink = self._draw(rng)
+        oblique = rng.random() < OBLIQUE
+        far = max(shrink, SHRINK) if oblique else shrink
+        views = shown(draw_whole(large_part(rgb, far, rng), far, rng), WHOLE, oblique, rng)
         small, cells = [], []
         for _ in range(SMALLS):
-            part, centre = _part(rgb, _share(rgb, SMALL, FRAGMENT, rng), rng)
-            small.append(digitised(worn(part, rng), FRAGMENT, rng))
+            part, centre = _part(rgb, _share(rgb, SMALL, shrink * FRAGMENT, rng), rng)
+            small.append(digitised(worn(part, rng), FRAGMENT, shrink, rng))
             cells.append(centre)
         return {
             "large": views,
             "small": np.stack(small),
             "cells": np.array(cells, dtype=np.float32),
-            "picture": np.array(at + sum(len(folder) for folder in self.pictures[:drawn])),
+            "picture": np.array(number),
         }
 
+    def _draw(self, rng: np.random.Generator) -> tuple[Rgb, int, int]:
+        """A picture, its number among all, and how much smaller it is to be shown."""
+        stored: Sequence[Sequence[Path] | Turned] = self.pictures
+        if self.turned and rng.random() < TURNED:
+            stored = self.turned
+        drawn = int(rng.integers(len(stored)))
+        folder = stored[drawn]
+        at = int(rng.integers(len(folder)))
+        before = 0 if stored is self.pictures else sum(len(one) for one in self.pictures)
+        number = before + sum(len(one) for one in stored[:drawn]) + at
+        if isinstance(folder, Turned):
+            return folder.read(at), number, 1
+        return read_rgb(folder[at]), number, SHRINK
 
-def _share(rgb: Rgb, shares: tuple[float, float], scan: int, rng: np.random.Generator) -> float:
-    """Side of a part, in shorter sides of the picture, from which a scan of so many pixels can be made."""
-    return float(max(rng.uniform(*shares), min(1.0, SHRINK * scan / min(rgb.shape[:2]))))
+
+def _share(rgb: Rgb, shares: tuple[float, float], least: int, rng: np.random.Generator) -> float:
+    """Side of a part of so many pixels at least, in shorter sides of the picture."""
+    return float(max(rng.uniform(*shares), min(1.0, least / min(rgb.shape[:2]))))
 
 
 def _part(rgb: Rgb, share: float, rng: np.random.Generator) -> tuple[Rgb, tuple[float, float]]:
@@ -104,9 +122,9 @@ def _part(rgb: Rgb, share: float, rng: np.random.Generator) -> tuple[Rgb, tuple[
     return part, ((left + width / 2) / rgb.shape[1], (top + height / 2) / rgb.shape[0])
 
 
-def large_part(rgb: Rgb, rng: np.random.Generator) -> Rgb:
+def large_part(rgb: Rgb, shrink: int, rng: np.random.Generator) -> Rgb:
     """The large part of a picture, nearly square or, of LONG of them, not at all. Shapes: (H, W, 3) -> (h, w, 3)."""
-    part, _ = _part(rgb, _share(rgb, LARGE, LEAST, rng), rng)
+    part, _ = _part(rgb, _share(rgb, LARGE, shrink * LEAST, rng), rng)
     if rng.random() >= LONG:
         return part
     kept = int(min(part.shape[:2]) / rng.uniform(NEARLY_SQUARE, ASPECT))
@@ -114,16 +132,6 @@ def large_part(rgb: Rgb, rng: np.random.Generator) -> Rgb:
     start = int(rng.integers(part.shape[axis] - kept + 1))
     rows, cols = (slice(start, start + kept) if axis == k else slice(None) for k in range(2))
     return part[rows, cols]
-
-
-def _smaller(part: Rgb) -> Rgb:
-    """A part of no more pixels than a view can show, for speed; means of whole squares, which are alike in every turn.
-
-    Shapes: (h, w, 3) -> (h / k, w / k, 3), the longer side at least 2 WHOLE.
-    """
-    k = max(1, max(part.shape[:2]) // (2 * WHOLE))
-    height, width = (side // k for side in part.shape[:2])
-    return np.asarray(cv2.resize(part[: height * k, : width * k], (width, height), interpolation=cv2.INTER_AREA))
 
 
 def _field(size: tuple[int, int], coarse: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -145,55 +153,25 @@ def worn(part: Rgb, rng: np.random.Generator) -> NDArray[np.uint8]:
     return _premultiplied(part, alpha)
 
 
-def with_gaps(part: Rgb, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """A part as an assembled picture shows it, or, one time in three, as it was.
-
-    Assembled: with gaps between its cells, and each cell faded on its own, so that colours jump from one to the next.
-
-    Shapes: (h, w, 3) -> (h, w, 4).
-    """
-    height, width = part.shape[:2]
-    alpha = np.ones((height, width), dtype=np.float32)
-    if rng.random() >= 2 / 3:
-        return _premultiplied(part, alpha)
-    gap, cells, shift = rng.uniform(0, 0.2), rng.integers(2, 8, 2), rng.uniform(-0.02, 0.02, 2)
-    eps_photo = max(0.0, rng.uniform(-0.05, FADED))
-    edges = []
-    for axis, (side, n) in enumerate(zip((height, width), cells, strict=True)):
-        at = (np.arange(side) + 0.5) / side * n + shift[axis]
-        closed = (np.abs(at - np.rint(at)) >= gap / 2).astype(np.float32)
-        alpha *= closed[:, None] if axis == 0 else closed[None]
-        edges.append(np.searchsorted(at, np.arange(n + 1)))
-        edges[-1][[0, -1]] = 0, side
-    out = part.copy()
-    for top, bottom in itertools.pairwise(edges[0]):
-        for left, right in itertools.pairwise(edges[1]):
-            cell = np.s_[top:bottom, left:right]
-            solid = np.rint(255 * alpha[cell]).astype(np.uint8)
-            pitch = max(1, min(bottom - top, right - left))
-            out[cell] = np.rint(255 * fade(np.ascontiguousarray(part[cell]), solid, eps_photo, pitch, rng))
-    return _premultiplied(out, alpha)
-
-
 def _premultiplied(part: Rgb, alpha: NDArray[np.float32]) -> NDArray[np.uint8]:
     colour = np.rint(part * alpha[..., None])
     return np.concatenate([colour, np.rint(255 * alpha)[..., None]], axis=2).astype(np.uint8)
 
 
-def digitised(pixels: NDArray[np.uint8], size: int, rng: np.random.Generator) -> Rgb:
+def digitised(pixels: NDArray[np.uint8], size: int, shrink: int, rng: np.random.Generator) -> Rgb:
     """A part as a camera sees it that does not know which side is up, in its four turns.
 
     Light: gain and bias. Camera, in a frame turned at random: skewed a little and shifted by a pixel or two, scaled,
     noise, JPEG. The four views are exact turns of that one scan, as they are of a stored fragment; a small picture's is
     enlarged.
 
+    Args:
+        shrink: the scan is at least so many times smaller than the part.
+
     Shapes: (h, w, 4) -> (4, size, size, 3).
     """
-    height, width = pixels.shape[:2]
-    if max(height, width) > NEARLY_SQUARE * min(height, width):
-        pixels = centred(pixels, max(height, width))
     frame = int(rng.integers(z4.ORDER))
-    between = max(8, min(int(size * rng.uniform(1.0, 1.5)), min(pixels.shape[:2]) // SHRINK))
+    between = max(8, min(int(size * rng.uniform(1.0, 1.5)), min(pixels.shape[:2]) // shrink))
     turned = cv2.resize(z4.turn_pixels(pixels, frame), (between, between), interpolation=cv2.INTER_AREA)
     light = filled(_skewed(np.asarray(turned), rng), (between, between), between).astype(np.float32)
     light = rng.normal(1, 0.12) * light + np.float32(rng.normal(0, 12))

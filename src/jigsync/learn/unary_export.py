@@ -5,6 +5,7 @@ views (M, 3, S, S) float32, (rgb - 127) / 128, S a multiple of 32  ->  z (M,), c
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -12,10 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from jigsync.learn.export import Deployed
-from jigsync.learn.onnx_file import fold
+from jigsync.learn.onnx_file import constants_of, fold, unfold
 from jigsync.learn.unary import Unary
 from jigsync.measure.unary import FORMAT
 from jigsync.measure.views import FRAGMENT, VERSION
+from jigsync.measure.weights import open_session, read_weights
+from jigsync.values.errors import FormatError
 
 STRIDE: Final = 32
 GOLDEN_VIEWS: Final = 4
@@ -48,3 +51,21 @@ def deployed(config: dict[str, Any], weights: dict[str, Tensor]) -> Deployed:
         {"format": FORMAT, "views": VERSION},
         half=True,
     )
+
+
+def restored(path: Path) -> dict[str, Tensor]:
+    """The weights of an exported head, to train on from: what folding and halving made of them gives the same answers.
+
+    InputError or FormatError when the file holds none.
+    """
+    data, name = read_weights("", path)
+    open_session(data, name, {"format": FORMAT})
+    found = constants_of(data)
+    folded = {key.removeprefix("unary."): value for key, value in found.items()}
+    unary = Unary()
+    try:
+        encoder = unfold(unary.encoder, {key.removeprefix("encoder."): value for key, value in folded.items()})
+        heads = {key: folded[key] for key in ("turn.weight", "turn.bias", "cell.weight", "cell.bias")}
+    except KeyError as error:
+        raise FormatError(f"The weights '{name}' cannot be trained on: they have no {error}.") from None
+    return {**{f"encoder.{key}": value for key, value in encoder.items()}, **heads}

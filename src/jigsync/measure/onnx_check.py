@@ -19,10 +19,11 @@ from jigsync.values.errors import FormatError
 OPERATORS: Final = frozenset(
     re.findall(
         r"\w+",
-        "Abs Add And BatchNormalization Cast Clip Concat Constant Conv Cos Div Einsum Equal Erf Exp Expand Flatten "
-        "Gather GatherND Gelu Gemm GlobalAveragePool Greater HardSwish Identity LayerNormalization Less Log "
-        "LogSoftmax MatMul Max MaxPool Min Mul Neg Not Or Pad Pow Range Reciprocal ReduceL2 ReduceLogSumExp "
-        "ReduceMax ReduceMean ReduceSum Relu Reshape Shape Sigmoid Sin Slice Softmax Softplus Split Sqrt Squeeze Sub "
+        "Abs Add And BatchNormalization Cast Clip Concat Constant Conv Cos Div Einsum Equal Erf Exp Expand "
+        "Flatten Gather GatherND Gelu Gemm GlobalAveragePool Greater HardSigmoid HardSwish Identity "
+        "LayerNormalization Less Log LogSoftmax MatMul Max MaxPool Min Mul Neg Not Or Pad Pow Range Reciprocal "
+        "ReduceL2 ReduceLogSumExp ReduceMax ReduceMean ReduceSum Relu Reshape Shape Sigmoid Sin Slice Softmax "
+        "Softplus Split Sqrt Squeeze Sub "
         "Tanh Transpose Unsqueeze Where",
     )
 )

@@ -1,9 +1,10 @@
-"""What single fragments, and an assembled picture, tell about which side is up: the trained unary head.
+"""What single fragments tell about which side is up, and where they belong: the trained unary head.
 
     z_k = score(view_k),   log p(turns = k) = log softmax_k(z)         canvas turns k: view_k would be upright
 
 One ONNX file (learn/unary.py has the mathematics): `views` (M, 3, S, S) -> `z` (M,), `cells` (M, 3) as (x, y, log s) of
-the centre of the cell if that view is upright, `features` (M, F). S is FRAGMENT for fragments, WHOLE for pictures.
+the centre of the cell if that view is upright, `features` (M, F). S is FRAGMENT; assembled pictures are asked by
+`measure/upright.py`, with views of WHOLE.
 """
 
 from __future__ import annotations
@@ -18,20 +19,16 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from jigsync.measure.parts import spans
-from jigsync.measure.views import VERSION, Views, fragment_views, picture_views, prepared
+from jigsync.measure.views import VERSION, Views, fragment_views, prepared
 from jigsync.measure.weights import open_session, read_weights
 from jigsync.measure.weights import weights_sha256 as shipped_sha256
 from jigsync.values import z4
 from jigsync.values.measurements import UnaryCells
-from jigsync.values.puzzle import Pixels, Puzzle
+from jigsync.values.puzzle import Puzzle
 
 Floats = NDArray[np.float32]
 FORMAT: Final = "jigsync-unary/1"
 SHIPPED: Final = "unary.onnx"
-FEW: Final = 9
-"""Up to so many fragments the mirror image is not asked: it takes 30 to 50 ms, a quarter of a solve of 3 x 3. Of
-360 square assemblies of validation pictures it raises the share whose turn is right from 0.71 to 0.77, and -log p falls
-from 0.65 to 0.62."""
 OUTPUTS: Final[Mapping[str, tuple[int | None, ...]]] = {"z": (), "cells": (3,), "features": (None,)}
 VIEWS_AT_ONCE: Final = 64
 
@@ -84,21 +81,3 @@ def measure_fragments(puzzle: Puzzle, cell: float, model: UnaryModel) -> tuple[N
     spread = np.square(by_turn[..., :2] - xy[:, None]).sum(axis=2) / 2
     variance = (p[..., 0] * (np.exp(2 * by_turn[..., 2]) + spread)).sum(axis=1)
     return log_p, UnaryCells(xy, np.sqrt(variance))
-
-
-def measure_picture(picture: Pixels, model: UnaryModel, fragments: int) -> NDArray[np.float64]:
-    """Log-probabilities of the global turn that makes a picture of so many fragments upright. Shapes: -> (4,)."""
-    return np.asarray(log_softmax(upright_scores(picture, model, fragments)))
-
-
-def upright_scores(picture: Pixels, model: UnaryModel, fragments: int) -> NDArray[np.float64]:
-    """How upright a picture of so many fragments looks after each further quarter turn; log-odds up to a constant.
-
-    Of more than FEW fragments the mirror image is asked, too: it is upright when the picture is, and the view_k of the
-    one is the mirrored view_-k of the other. Shapes: (H, W, 4), colour times alpha -> (4,).
-    """
-    z = model.score(picture_views(picture))[0].astype(np.float64)
-    if fragments > FEW:
-        other = model.score(picture_views(np.ascontiguousarray(picture[:, ::-1])))[0]
-        z = (z + other[[z4.inverse(k) for k in range(z4.ORDER)]]) / 2
-    return z

@@ -3,8 +3,9 @@
     view_k = np.rot90(view_0, k)        exact: the picture is scaled once, then turned
 
 A window around the centre is scaled by area averages of colour times alpha. Where nothing is opaque, colours are
-continued from nearby by a normalised blur, so that the gaps of an assembled picture do not become lines; what is
-farther away from any pixel is 0, the network's middle grey. Shapes: (4, size, size, 3) uint8 sRGB, opaque.
+continued from nearby. A fragment's outline is continued by a wide blur, and what is farther away from any pixel is 0,
+the network's middle grey. The gaps of an assembled picture are filled by a pyramid, which lets them vanish: they
+become neither lines nor bands. Shapes: (4, size, size, 3) uint8 sRGB, opaque.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from jigsync.values import z4
 from jigsync.values.puzzle import Pixels, Puzzle
 
 VERSION: Final = "jigsync-views/1"
-"""Changes with anything below that a trained network would notice."""
+"""Of the views of fragments: changes with anything that a network trained on them would notice."""
 FRAGMENT: Final = 64
 """Side of a fragment's view."""
 WHOLE: Final = 192
@@ -44,9 +45,10 @@ def fragment_views(puzzle: Puzzle, cell: float, size: int = FRAGMENT, part: slic
     return np.stack([four_turns(filled(window, (size, size), size)) for window in windows])
 
 
-def picture_views(picture: Pixels) -> Views:
-    """An assembled picture, colour times alpha, in its four turns. Shapes: (H, W, 4) -> (4, WHOLE, WHOLE, 3)."""
-    return four_turns(filled(centred(picture, max(picture.shape[:2])), (WHOLE, WHOLE), WHOLE))
+def picture_view(picture: Pixels, size: int = WHOLE) -> Views:
+    """An assembled picture, colour times alpha, its gaps filled. Shapes: (H, W, 4) -> (size, size, 3)."""
+    small = scaled(centred(picture, max(picture.shape[:2])), (size, size))
+    return np.asarray(np.clip(np.rint(continued(small)), 0, 255), dtype=np.uint8)
 
 
 def centred(pixels: Pixels, side: int) -> Pixels:
@@ -67,8 +69,7 @@ def filled(pixels: Pixels, shape: tuple[int, int], size: int) -> Views:
 
     Shapes: (H, W, 4) uint8, colour times alpha -> (*shape, 3) uint8.
     """
-    mode = cv2.INTER_AREA if shape < pixels.shape[:2] else cv2.INTER_LINEAR
-    small = np.asarray(cv2.resize(pixels, shape[::-1], interpolation=mode), dtype=np.float32)
+    small = scaled(pixels, shape)
     if small[..., 3].min() < 255:
         blurred = np.asarray(cv2.GaussianBlur(small, (0, 0), REACH * size, borderType=cv2.BORDER_CONSTANT))
         left = 1 - small[..., 3:] / 255
@@ -76,6 +77,32 @@ def filled(pixels: Pixels, shape: tuple[int, int], size: int) -> Views:
         beyond = blurred[..., :3] * (255 / np.maximum(blurred[..., 3:], 1))
         small[..., :3] += left * (near * beyond + (1 - near) * GREY)
     return np.asarray(np.clip(np.rint(small[..., :3]), 0, 255), dtype=np.uint8)
+
+
+def scaled(pixels: Pixels, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Means of areas, or, of what is enlarged, straight lines in between. Shapes: (H, W, 4) -> (*shape, 4)."""
+    mode = cv2.INTER_AREA if shape < pixels.shape[:2] else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(pixels, shape[::-1], interpolation=mode), dtype=np.float32)
+
+
+def continued(small: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Colours, with what is transparent filled from coarser and coarser means: push and pull (Gortler et al. 1996).
+
+    c_l = sum c_(l-1) / max(1, sum a_(l-1)) over 2 x 2 pixels, and a_l alike; u_l = c_l + (1 - a_l) up(u_(l+1))
+
+    Shapes: (H, W, 4), colour times alpha in 0..255 -> (H, W, 3).
+    """
+    left = 1 - small[..., 3:] / 255
+    if not left.any():
+        return small[..., :3]
+    height, width = small.shape[:2]
+    if max(height, width) == 1:
+        return np.asarray(np.where(left < 1, small[..., :3] / np.maximum(1 - left, 1e-6), GREY), dtype=np.float32)
+    half = ((width + 1) // 2, (height + 1) // 2)
+    coarse = 4 * np.asarray(cv2.resize(small, half, interpolation=cv2.INTER_AREA), dtype=np.float32)
+    coarse /= np.maximum(coarse[..., 3:] / 255, 1)
+    beyond = np.asarray(cv2.resize(continued(coarse), (width, height), interpolation=cv2.INTER_LINEAR))
+    return np.asarray(small[..., :3] + left * beyond, dtype=np.float32)
 
 
 def four_turns(view: Views) -> Views:

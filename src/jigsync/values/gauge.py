@@ -36,20 +36,22 @@ class Gauge:
         angles: K angles in radians; the first is 0, "as reported".
         probabilities: K, they sum to 1. Without evidence all are alike: the gauge is undetermined.
         turns: turns of the first fragment of the puzzle in the reported frame, where the layout is a grid.
+        clear: does the picture have a clear up? Otherwise no frame is likely enough to be relied on, or nobody asked.
     """
 
     angles: tuple[float, ...] = QUARTERS
     probabilities: tuple[float, ...] = (0.25, 0.25, 0.25, 0.25)
     turns: int | None = 0
+    clear: bool = False
 
     def __post_init__(self) -> None:
         if not self.angles or len(self.angles) != len(self.probabilities):
             raise FormatError(f"A gauge has {len(self.angles)} angles and {len(self.probabilities)} probabilities.")
 
     @classmethod
-    def of_turns(cls, turns: int, probabilities: Sequence[float]) -> Gauge:
+    def of_turns(cls, turns: int, probabilities: Sequence[float], clear: bool = False) -> Gauge:
         """The gauge of a grid: four quarter turns."""
-        return cls(QUARTERS, tuple(float(p) for p in probabilities), turns)
+        return cls(QUARTERS, tuple(float(p) for p in probabilities), turns, clear)
 
     @property
     def confidence(self) -> float:
@@ -65,12 +67,13 @@ class Gauge:
         """The gauge after a further global turn: what was `turns` away is now "as reported"."""
         first = None if self.turns is None else z4.compose(turns, self.turns)
         if self.angles == QUARTERS:
-            return Gauge(QUARTERS, tuple(np.roll(self.probabilities, -turns).tolist()), first)
+            return Gauge(QUARTERS, tuple(np.roll(self.probabilities, -turns).tolist()), first, self.clear)
         left = [angles.wrap(angle - angles.of_turns(turns)) for angle in self.angles]
         order = sorted(range(len(left)), key=lambda k: abs(left[k]))
         if not math.isclose(left[order[0]], 0.0, abs_tol=1e-9):
-            return Gauge((0.0, *left), (0.0, *self.probabilities), first)
-        return Gauge(tuple(left[k] for k in order), tuple(self.probabilities[k] for k in order), first)
+            return Gauge((0.0, *left), (0.0, *self.probabilities), first, self.clear)
+        ordered = tuple(left[k] for k in order), tuple(self.probabilities[k] for k in order)
+        return Gauge(*ordered, first, self.clear)
 
 
 def votes(turns: Ints, unary_turns: NDArray[np.floating] | None) -> Floats:

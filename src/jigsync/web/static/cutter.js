@@ -16,7 +16,7 @@ export class Cutter {
     this.about = about;
     this.made = made;
     this.seed = 0;
-    this.picture = "coffee";
+    this.picture = "astronaut";
     this.own = null;
     for (const name of about.pictures) this.chip($("pictures"), name, () => this.choose(name));
     this.ownChip = this.chip($("pictures"), "my own…", () => $("own").click());

@@ -71,7 +71,7 @@ class Workbench {
   async example() {
     this.panels.busy("Cutting the example …");
     try {
-      this.open(await post("/api/cuts", { picture: "coffee", rows: 4, cols: 6, ...this.about.severities.medium }));
+      this.open(await post("/api/cuts", { picture: "astronaut", rows: 4, cols: 6, ...this.about.severities.medium }));
     } catch (error) {
       this.panels.fail(error.message);
     }

@@ -210,6 +210,7 @@ export class Panels {
     if (step.pinned.length && ways[0].p === 1) words = "Your pins decide it. Turn it all the same if you like.";
     else if (told.length < 2) words = "As shown. Turn it if another way looks right.";
     else if (even) words = "Undetermined: nothing measured tells. Choose what looks right.";
+    else if (step.solution.gauge.clear === false) words = "This picture has no clear up. Choose what looks right.";
     $("gauge-text").textContent = words;
     const key = JSON.stringify(Object.values(step.solution.fragments).map((f) => [f.row, f.col, f.turns, f.angle, f.x, f.y]));
     if (key !== this.drawn) {

@@ -144,7 +144,7 @@ export function turnWhole(step, degrees, all) {
 }
 
 // See `Gauge.turned`: the first angle is 0, "as shown".
-function turnedGauge({ angles, probabilities }, degrees) {
+function turnedGauge({ angles, probabilities, clear }, degrees) {
   const ways = angles.map((angle, k) => ({ angle: wrap(angle - degrees), p: probabilities[k] }));
   ways.sort((a, b) => Math.abs(a.angle) - Math.abs(b.angle));
   if (Math.abs(ways[0].angle) > 1e-6) {
@@ -152,7 +152,7 @@ function turnedGauge({ angles, probabilities }, degrees) {
     ways.unshift({ angle: 0, p: 0 });
   } else ways[0].angle = 0;
   const kept = ways.filter((way, k) => k === 0 || way.p > 0);
-  return { confidence: kept[0].p, angles: kept.map((w) => w.angle), probabilities: kept.map((w) => w.p) };
+  return { confidence: kept[0].p, angles: kept.map((w) => w.angle), probabilities: kept.map((w) => w.p), clear };
 }
 
 // Solving again keeps what is locked exactly where it is.
