@@ -39,7 +39,13 @@ PLAIN = Belief(
 
 
 def said(sure: list[float], component: list[int], pinned: list[bool] | None = None) -> Said:
-    return Said("cells", np.array(sure), np.array(component), np.array(pinned or [False] * len(sure)))
+    return Said(
+        "cells",
+        np.array(sure),
+        np.array(component),
+        np.array(pinned or [False] * len(sure)),
+        np.zeros(len(sure), dtype=bool),
+    )
 
 
 SIX = Grid(2, 3)
@@ -100,6 +106,10 @@ def test_an_answer_is_believed_or_not() -> None:
     pictures = PLAIN.believed(several(), "cells", frozenset())
     assert pictures.whole is None
     assert [part.whole for part in pictures.parts] != [0.8, 0.4]
+    few = PLAIN.believed(solution([0.99] * 6, empty=3), "cells", frozenset())
+    assert (few.status, few.confidence) == ("unsure", 0.5)
+    asked = PLAIN.believed(solution([0.99] * 6, empty=3), "cells", frozenset(), frozenset("def"))
+    assert asked.status == "ok"
     lone = PLAIN.believed(solution([0.2], Grid(1, 1)), "cells", frozenset())
     assert (lone.confidence, lone.whole) == (1.0, 1.0)
 
@@ -171,6 +181,8 @@ def test_what_to_do_when_an_answer_is_probably_wrong() -> None:
     cut_out = puzzle_of("abcdef")
     assert "tell the grid" in advised(bad, cut_out, None, frozenset()).reason
     assert "look at the fragments b, a, c, d and 2 more first" in advised(bad, cut_out, Grid(2, 3), frozenset()).reason
+    few = PLAIN.believed(solution([0.99] * 6, empty=3), "cells", frozenset())
+    assert "3 fragments found no place" in advised(few, cut_out, None, frozenset()).reason
     photographs = Puzzle(Fragments(tuple("abcdef"), tuple(np.full((8 + k, 9, 4), 255, np.uint8) for k in range(6))))
     found = advised(bad, photographs, None, frozenset())
     assert found.status == "unsure"

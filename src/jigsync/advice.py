@@ -29,11 +29,11 @@ def advised(solution: Solution, puzzle: Puzzle, asked: Grid | None, excluded: fr
     status: Status = solution.status
     if status != "unsure":
         status = "partial" if left or solution.parts else "ok"
-    said = _unsure(solution, puzzle, asked) if status == "unsure" else _good(solution, left, asked)
+    said = _unsure(solution, puzzle, len(left), asked) if status == "unsure" else _good(solution, left, asked)
     return replace(solution, status=status, reason=said)
 
 
-def _unsure(solution: Solution, puzzle: Puzzle, asked: Grid | None) -> str:
+def _unsure(solution: Solution, puzzle: Puzzle, left: int, asked: Grid | None) -> str:
     """Why an answer is probably not right."""
     if (
         len(puzzle) > 1
@@ -50,6 +50,11 @@ def _unsure(solution: Solution, puzzle: Puzzle, asked: Grid | None) -> str:
         return (
             f"This is probably not right: the fragments fit in a {solution.grid} grid hardly better than in others, so"
             " tell the grid if you know it, or photograph the missing pieces."
+        )
+    if left > len(sure) / 2:
+        return (
+            f"This is probably not right: {left} fragments found no place, so photograph the missing pieces, or pin"
+            " what you know."
         )
     if doubted:
         return f"This is probably not right: look at the fragments {_names(doubted)} first, and pin what you know."

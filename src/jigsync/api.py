@@ -189,7 +189,9 @@ def solve(
     draft = drafted(puzzle, solver, **given)
     solution = draft.solution
     if draft.reading is not None and draft.request is not None:
-        solution = belief.shipped().believed(solution, draft.reading, frozenset(draft.request.pins))
+        solution = belief.shipped().believed(
+            solution, draft.reading, frozenset(draft.request.pins), draft.request.excluded
+        )
         solution = advised(solution, puzzle, draft.request.grid, draft.request.excluded)
     reason = " ".join(part for part in (solution.reason, *draft.remarks) if part)
     return replace(solution, reason=reason)

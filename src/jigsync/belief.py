@@ -7,8 +7,9 @@
 own_i is the logit of what the solver says about the fragment, mean is its mean over the component of n fragments, left
 the share of fragments without a place, low p the mean of the least sure quarter. A picture is whole when all its
 fragments are right and none of them lies elsewhere in the pile. a and b are at least 0: no probability falls when the
-solver is surer. There is one set of numbers for each way of reading a puzzle, as each has a solver of its own;
-`jigsync calibrate-belief` fits them and writes `belief.json`; `jigsync reproduce reliability` checks them.
+solver is surer. Where more than a third of the fragments has no place, `right` is at most the share that has. There is
+one set of numbers for each way of reading a puzzle, as each has a solver of its own; `jigsync calibrate-belief` fits
+them and writes `belief.json`; `jigsync reproduce reliability` checks them.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ SUREST: Final = 0.999
 """Of what is said about a fragment, unless a person pinned it."""
 RIGHT: Final = 0.8
 """Share of the fragments that are right in an answer that is right."""
+MANY: Final = 1 / 3
+"""Share of fragments without a place from which they are no strangers: so many are not found in one pile."""
 LEAST_SURE: Final = 4
 """The least sure quarter: one in so many."""
 
@@ -53,15 +56,19 @@ class Said:
         sure: the solver's own confidences.
         component: -1 for a fragment without a place.
         pinned: whose place was given.
+        excluded: fragments that somebody left out.
     """
 
     reading: Reading
     sure: Floats
     component: NDArray[np.int64]
     pinned: Bools
+    excluded: Bools
 
     @classmethod
-    def of(cls, solution: Solution, reading: Reading, pinned: frozenset[str]) -> Said:
+    def of(
+        cls, solution: Solution, reading: Reading, pinned: frozenset[str], excluded: frozenset[str] = frozenset()
+    ) -> Said:
         """What stands in a solution."""
         placed = list(solution.placement.values())
         component = [-1 if p.pose is None else p.component for p in placed]
@@ -70,7 +77,13 @@ class Said:
             np.array([p.confidence or 0.0 for p in placed]),
             np.array(component, dtype=np.int64),
             np.array([name in pinned for name in solution.placement]),
+            np.array([name in excluded for name in solution.placement]),
         )
+
+    @property
+    def left(self) -> float:
+        """Share of the fragments without a place, of those that should have one."""
+        return float((self.component[~self.excluded] < 0).mean())
 
     def fragments(self) -> Floats:
         """What p_i depends on. Shapes: -> (N, 5)."""
@@ -79,8 +92,7 @@ class Said:
         for label in np.unique(self.component[self.component >= 0]):
             mine = self.component == label
             mean[mine], size[mine] = own[mine].mean(), mine.sum()
-        left = np.full(len(own), (self.component < 0).mean())
-        return np.stack([own, mean, np.log(size), left, np.ones(len(own))], axis=1)
+        return np.stack([own, mean, np.log(size), np.full(len(own), self.left), np.ones(len(own))], axis=1)
 
     def picture(self, p: Floats, label: int) -> Floats:
         """What `whole` depends on. Shapes: p (N,) -> (3,)."""
@@ -91,7 +103,7 @@ class Said:
         """What `right` depends on. Shapes: p (N,) -> (4,)."""
         placed = np.sort(np.clip(p[self.component >= 0], 1 - SUREST, SUREST))
         low = placed[: max(1, len(placed) // LEAST_SURE)]
-        return np.array([logit(placed.mean()), logit(low.mean()), (self.component < 0).mean(), 1.0])
+        return np.array([logit(placed.mean()), logit(low.mean()), self.left, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +127,11 @@ class Belief:
         p = np.minimum(expit(said.fragments() @ self.fragments[said.reading]), SUREST)
         return np.where(said.pinned, 1.0, np.where(said.component >= 0, p, 0.0))
 
-    def believed(self, solution: Solution, reading: Reading, pinned: frozenset[str]) -> Solution:
+    def believed(
+        self, solution: Solution, reading: Reading, pinned: frozenset[str], excluded: frozenset[str] = frozenset()
+    ) -> Solution:
         """The solution with these probabilities, and "unsure" where it is probably not right."""
-        said = Said.of(solution, reading, pinned)
+        said = Said.of(solution, reading, pinned, excluded)
         if not solution or not (said.component >= 0).any():
             return solution
         if len(solution.placement) == 1:  # up to the global turn there is nothing to get wrong
@@ -131,6 +145,8 @@ class Belief:
         whole = {label: float(expit(said.picture(p, label) @ self.whole[reading])) for label in labels}
         parts = tuple(replace(part, whole=whole[part.component]) for part in solution.parts)
         right = float(expit(said.answer(p) @ self.right[reading]))
+        if said.left > MANY:
+            right = min(right, 1 - said.left)
         return replace(
             solution,
             status=solution.status if right >= self.ok else "unsure",

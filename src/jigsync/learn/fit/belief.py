@@ -117,7 +117,13 @@ def whole_picture(found: PileScores, label: int) -> bool:
 def parsed(line: dict[str, Any]) -> Seen:
     """The inverse of `run_task`."""
     sure = np.array(line["sure"])
-    said = Said(line["reading"], sure, np.array(line["component"], dtype=np.int64), np.zeros(len(sure), dtype=bool))
+    said = Said(
+        line["reading"],
+        sure,
+        np.array(line["component"], dtype=np.int64),
+        np.zeros(len(sure), dtype=bool),
+        np.zeros(len(sure), dtype=bool),
+    )
     whole = {int(label): bool(value) for label, value in line["whole"].items()}
     return Seen(line["row"], bool(line["half"]), said, np.array(line["right"], dtype=bool), whole, bool(line["good"]))
 
