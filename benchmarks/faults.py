@@ -1,13 +1,14 @@
 """Kills, full disks, unreadable and damaged files: what the commands leave, and what a restart makes of it.
 
-python benchmarks/faults.py [--kills 50] [--seed 0] [--only sweep,eval,train,serve] [--json]
+python benchmarks/faults.py [--kills 200] [--seed 0] [--only sweep,eval,train,serve] [--json]
 
 Every command is first run undisturbed. Then it is killed with SIGKILL at random moments (the process alone, so that
 its workers have to notice, or its whole group) and started again, up to 6 times in a row, until it ends by itself: its
-output must be that of the undisturbed run, byte by byte where no clock is in it, and no process may be left. Then its
-output goes to a disk of a few hundred KiB (root only), files are made unreadable, and single bits of its files are
-flipped: each time it must end well and say what it repaired, or end with code 2 and name the file, and come to the same
-output afterwards.
+output must be that of the undisturbed run, byte by byte where no clock is in it, and no process may be left. Commands
+that start quickly are killed more often (SHARES). Then their output goes to a disk of a few hundred KiB (root only),
+files are made unreadable, and single bits of them are flipped: each time a command must end well and say what it
+repaired, or end with code 2 and name the file, and come to the same output afterwards. Commands are attacked side by
+side.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,7 +49,10 @@ IN_A_ROW: Final = 6
 """Kills of one run before it is left to end."""
 ORPHANS: Final = 60.0
 """Seconds in which workers have to notice that they are alone."""
-NAMES: Final = ("sweep", "eval", "train", "serve")
+MAKERS: Final = {"sweep": (sweep_victim, 300), "eval": (eval_victim, 200), "train": (train_victim, 600)}
+"""Command -> what makes the victim, and the KiB of a disk that fills up in the middle of it."""
+SHARES: Final = {"sweep": 7, "eval": 7, "train": 2, "serve": 4}
+"""Command -> its share of the kills."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,7 @@ def kills(victim: Victim, folder: Path, reference: Outcome, seconds: float, coun
         wrong = wrong or differs(reference, victim.outcome(out)) or orphans(killed)
         if not wrong:
             shutil.rmtree(out)
+            print(f"  {len(killed)} of {count} kills of {victim.name}", file=sys.stderr, flush=True)
     return Row(victim.name, "SIGKILL", len(killed), f"{runs} runs, each ended like the undisturbed one", wrong)
 
 
@@ -299,10 +305,11 @@ def victim_rows(victim: Victim, folder: Path, count: int, seed: int, disk_kib: i
 
 def serve_rows(folder: Path, count: int, seed: int, say: Callable[[Row], None]) -> None:
     """All faults of the server."""
-    say(Row("serve", "SIGKILL", *serve_kills(folder / "serve", count, seed)))
+    if count:
+        say(Row("serve", "SIGKILL", *serve_kills(folder / "serve", count, seed)))
     try:
-        with small_disk(folder / "serve-disk", 400) as enlarge:
-            say(Row("serve", "full disk, 400 KiB", 1, *serve_full(folder / "serve-disk", enlarge)))
+        with small_disk(folder / "serve-disk", 2000) as enlarge:
+            say(Row("serve", "full disk, 2000 KiB", 1, *serve_full(folder / "serve-disk", enlarge)))
     except PermissionError as error:
         say(Row("serve", "full disk", 0, f"left out: {error}"))
     for what, done, outcome, wrong in serve_damage(folder / "serve-damage", seed):
@@ -311,14 +318,14 @@ def serve_rows(folder: Path, count: int, seed: int, say: Callable[[Row], None]) 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--kills", type=int, default=50, help="of all commands together (default 50)")
+    parser.add_argument("--kills", type=int, default=200, help="of all commands together (default 200)")
     parser.add_argument("--seed", type=int, default=0, help="of the moments and the damaged bits (default 0)")
-    parser.add_argument("--only", default=",".join(NAMES), help=f"some of {','.join(NAMES)}")
+    parser.add_argument("--only", default=",".join(SHARES), help=f"some of {','.join(SHARES)}")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     options = parser.parse_args()
     names = options.only.split(",")
-    if options.kills < 0 or options.seed < 0 or not set(names) <= set(NAMES):
-        parser.error(f"--kills and --seed must not be below 0, --only must be some of {','.join(NAMES)}.")
+    if options.kills < 0 or options.seed < 0 or not set(names) <= set(SHARES):
+        parser.error(f"--kills and --seed must not be below 0, --only must be some of {','.join(SHARES)}.")
     rows: list[Row] = []
 
     def say(row: Row) -> None:
@@ -327,17 +334,22 @@ def main() -> int:
         stamp = time.strftime("%H:%M:%S")
         print(f"{stamp}  {row.command:<6} {row.fault:<44} {row.done:>3}  {verdict}", file=sys.stderr, flush=True)
 
-    share = [len(part) for part in np.array_split(np.arange(options.kills), len(names))]
-    with tempfile.TemporaryDirectory() as made:
+    ends = np.rint(
+        options.kills * np.cumsum([0, *(SHARES[name] for name in names)]) / sum(SHARES[name] for name in names)
+    )
+    counts = {name: int(count) for name, count in zip(names, np.diff(ends), strict=True)}
+    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(len(names)) as side_by_side:
         folder = Path(made)
         images = pictures(folder / "pictures")
-        makers = {"sweep": (sweep_victim, 300), "eval": (eval_victim, 200), "train": (train_victim, 600)}
-        for name, count in zip(names, share, strict=True):
+
+        def attack(name: str) -> None:
             if name == "serve":
-                serve_rows(folder, count, options.seed, say)
+                serve_rows(folder, counts[name], options.seed, say)
             else:
-                maker, kib = makers[name]
-                victim_rows(maker(images), folder, count, options.seed, kib, say)
+                maker, kib = MAKERS[name]
+                victim_rows(maker(images), folder, counts[name], options.seed, kib, say)
+
+        list(side_by_side.map(attack, names))
     print(json.dumps([asdict(row) for row in rows]) if options.json else table(rows))
     return 1 if any(row.wrong for row in rows) else 0
 

@@ -1,10 +1,10 @@
-"""Hostile versions of every file that JigSync reads, for as long as you like, each in a process of its own.
+"""Hostile versions of every file that JigSync reads, as many as you like, in processes of their own.
 
-python benchmarks/fuzz.py [--seconds 600] [--reader NAME]... [--seed 0] [--out build/fuzz] [--json]
+python benchmarks/fuzz.py [--cases 20000] [--reader NAME]... [--seed 0] [--out build/fuzz] [--json]
 
 A case is a valid file with one to three mutations (tests/fuzz_mutations.py); the readers are those of
-tests/fuzz_readers.py. Time is shared evenly between the readers. A case that is neither taken nor refused in a sentence
-is saved under OUT/READER-HASH; moved to tests/fuzz-cases it is a regression test. Exit code 1 when any was found.
+tests/fuzz_readers.py, which get as many cases each. A case that is neither taken nor refused in a sentence is saved
+under OUT/READER-HASH; moved to tests/fuzz-cases it is a regression test. Exit code 1 when any was found.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import os
 import random
 import re
 import sys
-import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
@@ -46,8 +45,8 @@ class Tally:
     defects: Counter[str] = field(default_factory=Counter)
 
 
-def fuzz(reader: Reader, seconds: float, seed: int, out: Path) -> Tally:
-    """Draws cases until the time is over; the k-th case of a seed is always the same."""
+def fuzz(reader: Reader, count: int, seed: int, out: Path) -> Tally:
+    """Draws so many cases; the k-th case of a seed is always the same."""
     tally = Tally(reader.name)
     valid = reader.seeds()
 
@@ -55,8 +54,7 @@ def fuzz(reader: Reader, seconds: float, seed: int, out: Path) -> Tally:
         draw = random.Random(f"{reader.name} {seed} {number}")
         return mutated(draw.choice(valid), draw)
 
-    end = time.monotonic() + seconds
-    with closing(series(reader, make, sys.maxsize)) as outcomes:
+    with closing(series(reader, make, count)) as outcomes:
         for number, outcome in enumerate(outcomes):
             tally.cases += 1
             tally.slowest = max(tally.slowest, round(outcome.seconds, 2))
@@ -72,8 +70,6 @@ def fuzz(reader: Reader, seconds: float, seed: int, out: Path) -> Tally:
                 tally.refused += 1
             else:
                 tally.taken += 1
-            if time.monotonic() > end:
-                break
     return tally
 
 
@@ -88,22 +84,22 @@ def saved(reader: Reader, case: Case, out: Path) -> Path:
 def main() -> int:
     """Runs the command; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=600.0, help="of all readers together")
+    parser.add_argument("--cases", type=int, default=20_000, help="of all readers together (default 20000)")
     names = [reader.name for reader in READERS]
     parser.add_argument("--reader", action="append", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same cases")
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"), help="folder for the cases that failed")
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
     options = parser.parse_args()
-    if not options.seconds > 0:
-        parser.error("--seconds must be above 0")
+    if options.cases < 1:
+        parser.error("--cases must be at least 1")
     cv2.setNumThreads(0)
     logging.getLogger("jigsync").setLevel(logging.ERROR)  # files that are left out are no news here
     readers = [get(name) for name in options.reader or names]
     tallies = []
     for number, reader in enumerate(readers, start=1):
         print(f"{number}/{len(readers)} {reader.name}", file=sys.stderr, flush=True)
-        tallies.append(fuzz(reader, options.seconds / len(readers), options.seed, options.out))
+        tallies.append(fuzz(reader, -(-options.cases // len(readers)), options.seed, options.out))
     if options.json:
         print(json.dumps([asdict(tally) for tally in tallies], indent=1))
     else:

@@ -30,12 +30,11 @@ from web import serving
 
 import jigsync
 from jigsync import data
-from jigsync.io.solution_file import solution_json
 from jigsync.solution import Solution
 from jigsync.values.gauge import Gauge
 from jigsync.values.pose import Pose
 from jigsync.web.limits import Limits
-from jigsync.web.models import ProjectModel, SolutionModel, Step
+from jigsync.web.models import ProjectModel, Step
 from jigsync.web.project import project_bytes
 
 COUNT = """
@@ -94,7 +93,7 @@ def table_of(count: int) -> bytes:
     puzzle, truth = jigsync.cut_with_truth(data.picture("coffee"), (rows, count // rows), "light", cell=48)
     placed = Solution("ok", "", truth.layout, truth.placement, solver="truth", pitch=truth.pitch)
     free = placed.moved(Pose.identity(), Gauge((0.0,), (1.0,), None))
-    step = Step(solution=SolutionModel.model_validate(solution_json(free)))
+    step = Step(solution=free)
     return project_bytes(puzzle, ProjectModel(name="many", steps=[step]))
 
 
@@ -102,7 +101,7 @@ def during(page: Any, what: str, seconds: float) -> dict[str, float]:
     """Frames while something is done."""
     box = page.locator("#table canvas").bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.focus("[role=application]")
+    page.focus("#table [role=application]")
     page.keyboard.press("Escape")
     page.keyboard.press("0")
     if what == "drag all":

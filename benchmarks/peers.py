@@ -1,9 +1,11 @@
-"""Our solvers beside public ones on the same puzzles, and how our time and memory grow with the number of fragments.
+"""Our solvers beside public and training-free ones on the same puzzles, and how our time and memory grow.
 
-python benchmarks/peers.py [--gaps COMMAND] [--grid 8x10] [--erode 0,2] [--sizes 9,25,100,400,1600,5000]
+python benchmarks/peers.py [--gaps COMMAND] [--grid 8x10] [--erode 0,2] [--loose 4] [--pieces 9,25] [--sizes 9,25,...]
 
-Puzzles are flush squares of the bundled pictures, so that anyone can run it. The first part is upright with the grid
-told, which is what the public solvers take; the second is turned, each size in a process of its own for its memory.
+Puzzles are of the bundled pictures, so that anyone can run it. The first part is flush squares, upright with the grid
+told, which is what the public solvers take. The second is squares and torn pieces at any angle with nothing told: the
+default solver beside what reads outlines without any training. The third is turned squares, each size in a process of
+its own for its memory.
 
 `gaps` is nemanja-m's genetic solver, installed from its repository into an environment of its own
 (git clone https://github.com/nemanja-m/gaps, pip install ./gaps): --gaps names that environment's `gaps`. The package
@@ -29,12 +31,18 @@ import numpy as np
 from PIL import Image
 
 from jigsync.api import solve
+from jigsync.cutting.generate import cut_picture
+from jigsync.cutting.options import CutOptions
 from jigsync.cutting.squares import SquareOptions, cut_squares
+from jigsync.cutting.tear import tear_picture
+from jigsync.cutting.tear_options import TearOptions
 from jigsync.data import names, picture
+from jigsync.evaluate.fingerprint import AUTO, networks, roots_of
 from jigsync.io.files import write_json
 from jigsync.io.images import read_rgb
 from jigsync.score.cells import score
 from jigsync.score.intervals import bootstrap_mean
+from jigsync.score.poses import score_poses
 from jigsync.score.touching import neighbour_accuracy
 from jigsync.solution import Solution
 from jigsync.studies.squares import same_pixels
@@ -43,6 +51,8 @@ from jigsync.values.placement import Placed, Placement
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
+FREE = ("jigsync", "free:contours-plain", "jigsync-paper:contours-plain")
+"""Solvers of the second part, without a measurer: what fits the fragments."""
 OURS = ("jigsync:learned", "jigsync:boundary", "tree:mgc", "greedy:mgc", "genetic:mgc")
 GAPS = "gaps"
 PATIENCE = 600
@@ -51,7 +61,10 @@ PATIENCE = 600
 
 @dataclass(frozen=True)
 class Result:
-    """One solver on one puzzle; direct counts identical fragments as one, cpu is of all cores together."""
+    """One solver on one puzzle; direct counts identical fragments as one, cpu is of all cores together.
+
+    Of fragments at any angle direct is the share of fragments right, and neighbour that of contacts right.
+    """
 
     direct: float
     neighbour: float
@@ -159,6 +172,39 @@ def judged(puzzle: Puzzle, truth: Truth, solution: Solution, seconds: float, cpu
     return Result(same_pixels(puzzle, solution, truth), near, seconds, cpu)
 
 
+def run_free(name: str, puzzle: Puzzle, truth: Truth) -> Result:
+    """One of our solvers, "solver" or "solver:measurer", on fragments at any angle, told nothing."""
+    solver, _, measurer = name.partition(":")
+    start, cpu = time.perf_counter(), time.process_time()
+    solution = solve(puzzle, solver, measurer=measurer or None)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    found = score_poses(solution, truth, puzzle)
+    return Result(found.right, found.contacts or 0.0, seconds, cpu)
+
+
+def compare_free(options: argparse.Namespace) -> list[Table]:
+    """The second part: clean squares at any angle, then torn pieces."""
+    side = options.loose_side
+    cuts: dict[str, Callable[[np.ndarray, int], tuple[Puzzle, Truth]]] = {}
+    for n in (int(text) for text in options.loose.split(",") if text):
+        cut = CutOptions(Grid(n, n), side, presentation="any")
+        cuts[f"{n}x{n} clean squares"] = lambda rgb, seed, cut=cut: cut_picture(rgb, cut, seed)
+    for pieces in (int(text) for text in options.pieces.split(",") if text):
+        torn = TearOptions(pieces, side)
+        cuts[f"{pieces} torn pieces"] = lambda rgb, seed, torn=torn: tear_picture(rgb, torn, seed)
+    tables = []
+    for what, make in cuts.items():
+        puzzles = [make(read_rgb(picture(shown)), 7 + k) for k, shown in enumerate(names())]
+        results = {name: [run_free(name, *puzzle) for puzzle in puzzles] for name in FREE}
+        title = f"{what} of {side} pixels at any angle, nothing told, {len(puzzles)} pictures"
+        note = (
+            "Right within 5 degrees and 10 % of the size after one motion. No public program takes such puzzles here."
+        )
+        tables.append(compared(title, results, note, ("right", "contacts")))
+        tables[-1].show()
+    return tables
+
+
 def compare(gaps: Sequence[str], options: argparse.Namespace) -> list[Table]:
     """The first part: one table an erosion."""
     peers: dict[str, Callable[[Puzzle, Truth], Result]] = {
@@ -184,7 +230,12 @@ def compare(gaps: Sequence[str], options: argparse.Namespace) -> list[Table]:
     return tables
 
 
-def compared(title: str, results: dict[str, list[Result]], note: str = "") -> Table:
+def compared(
+    title: str,
+    results: dict[str, list[Result]],
+    note: str = "",
+    shares_named: tuple[str, str] = ("direct", "neighbour"),
+) -> Table:
     """Accuracy with intervals, seconds, and both as ratios of the first solver's; time ratios are of CPU time."""
     rng = np.random.default_rng(0)
     first = next(iter(results.values()))
@@ -196,7 +247,7 @@ def compared(title: str, results: dict[str, list[Result]], note: str = "") -> Ta
         ratios = (shares[0].estimate / max(base, 1e-9), cpu / max(base_cpu, 1e-9))
         figures = (f"{value:.2f}" for value in (seconds, cpu, *ratios))
         rows.append((name, *(share.percent() for share in shares), *figures))
-    return Table(title, ("solver", "direct", "neighbour", "s", "CPU s", "accuracy ratio", "time ratio"), rows, note)
+    return Table(title, ("solver", *shares_named, "s", "CPU s", "accuracy ratio", "time ratio"), rows, note)
 
 
 # ------------------------------------------------------------------------------------------------ growth
@@ -257,6 +308,15 @@ def growth(sizes: Sequence[int], side: int, solver: str) -> Table:
     return Table(title, ("grid", "N", "s", "CPU s", "peak MB", "more MB", "direct", "neighbour"), rows, note)
 
 
+def _weights() -> str:
+    """Every network that some solver may have run, by the first digits of its sha256."""
+    found: dict[str, str] = {}
+    for name in (*OURS, *FREE):
+        solver, _, measurer = name.partition(":")
+        found |= networks(roots_of(solver, measurer or AUTO), measurer)
+    return " ".join(f"{name} {sha}" for name, sha in sorted(found.items()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--gaps", default="", help="the command of nemanja-m's gaps, from its own environment")
@@ -266,8 +326,11 @@ def main() -> None:
     parser.add_argument("--grid", type=Grid.parse, default=Grid(8, 10), help="rows x cols of the first part")
     parser.add_argument("--side", type=int, default=28, help="pixels of a square")
     parser.add_argument("--erode", default="0,2", help="pixels cut from every side, one table each")
-    parser.add_argument("--sizes", default="9,25,100,400,1600,5000", help="fragments of the second part; empty: none")
-    parser.add_argument("--growth", default=OURS[0], help="solver:measurer of the second part")
+    parser.add_argument("--loose", default="4", help="rows of the squares at any angle of the second part; empty: none")
+    parser.add_argument("--pieces", default="9,25", help="torn pieces of the second part; empty: none")
+    parser.add_argument("--loose-side", type=int, default=96, help="pixels of a square or piece of the second part")
+    parser.add_argument("--sizes", default="9,25,100,400,1600,5000", help="fragments of the third part; empty: none")
+    parser.add_argument("--growth", default=OURS[0], help="solver:measurer of the third part")
     parser.add_argument("--out", type=Path, help="keep the tables in this JSON file")
     parser.add_argument("--one", type=Grid.parse, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -277,15 +340,17 @@ def main() -> None:
     gaps = shlex.split(options.gaps)
     if gaps and shutil.which(gaps[0]) is None:
         parser.error(f"there is no command '{gaps[0]}'")
-    tables = compare(gaps, options)
+    tables = [*compare(gaps, options), *compare_free(options)]
     sizes = [int(text) for text in options.sizes.split(",") if text]
     if sizes:
         tables.append(growth(sizes, options.side, options.growth))
         tables[-1].show()
     if options.out is not None:
-        given = f"--grid {options.grid} --erode {options.erode} --sizes {options.sizes}"
+        given = f"--grid {options.grid} --erode {options.erode} --loose {options.loose} --pieces {options.pieces}"
+        given += f" --sizes {options.sizes}"
         told = f"{'--gaps GAPS ' if gaps else ''}{given}"
-        write_json(options.out, {"command": f"python benchmarks/peers.py {told}", "tables": [vars(t) for t in tables]})
+        command = f"python benchmarks/peers.py {told}"
+        write_json(options.out, {"command": command, "weights": _weights(), "tables": [vars(t) for t in tables]})
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """How much the workbench takes: real uploads and solves over HTTP, on this machine, by 1, 8 and 32 clients at once.
 
-python benchmarks/serve_load.py [--clients 1,8,32] [--seconds 20] [--jobs 500] [--json]
+python benchmarks/serve_load.py [--clients 1,8,32] [--seconds 20] [--json]
 
 It starts `jigsync serve` itself, on loopback and any free port. A client uploads a puzzle of 6 fragments, starts a
 job, follows its events to the end, asks for a fragment and lets the puzzle go; every solution is held against the
-truth, every refusal against what a refusal must be: 429 or 503, a sentence in JSON, Retry-After. Then so many jobs are
-solved in a row by 4 clients and the server's memory is read after every hundred; the slope is that of a line through
-them, the first left out. Latencies are from the first byte sent to the last one received.
+truth, every refusal against what a refusal must be: 429 or 503, a sentence in JSON, Retry-After. Latencies are from the
+first byte sent to the last one received. Memory over many jobs is the matter of benchmarks/soak.py.
 """
 
 from __future__ import annotations
@@ -27,10 +26,6 @@ import numpy as np
 from served import Client, Packed, Served, packed_puzzles
 
 PUZZLES = 12
-STEADY_CLIENTS = 4
-EVERY = 100
-LONGEST = 3600.0
-"""Seconds after which the jobs in a row are given up."""
 ENOUGH = 20
 """Wrong answers after which nobody goes on."""
 FOLLOW = "follow a job"
@@ -158,30 +153,6 @@ def level(served: Served, count: int, puzzles: Sequence[Packed], seconds: float)
     }
 
 
-def steady(served: Served, jobs: int, puzzles: Sequence[Packed], say: Callable[[str], None]) -> dict[str, Any]:
-    """Memory over so many jobs."""
-    tally = Tally()
-    points: list[tuple[int, float]] = []
-    begin = time.monotonic()
-
-    def over() -> bool:
-        return tally.solved >= EVERY * (len(points) + 1) or time.monotonic() - begin > LONGEST
-
-    while tally.solved < jobs and time.monotonic() - begin < LONGEST and len(tally.wrong) < ENOUGH:
-        run_clients(served, STEADY_CLIENTS, puzzles, tally, over)
-        points.append((tally.solved, served.memory() / 1e6))
-        say(f"{points[-1][0]} jobs: {points[-1][1]:.1f} MB")
-    later = points[1:] if len(points) > 2 else points
-    slope = float(np.polyfit([n for n, _ in later], [mb for _, mb in later], 1)[0]) if len(later) > 1 else 0.0
-    return {
-        "jobs": tally.solved,
-        "seconds": round(time.monotonic() - begin, 1),
-        "memory_mb": {str(count): round(mb, 1) for count, mb in points},
-        "kb_per_job": round(1e3 * slope, 2),
-        "wrong": tally.wrong,
-    }
-
-
 def burst(served: Served, puzzle: Packed, count: int = 64) -> dict[str, Any]:
     """So many jobs asked for at the same moment: some are taken, the others told when to come back."""
     tally = Tally()
@@ -220,9 +191,6 @@ def table(result: dict[str, Any]) -> str:
             f" {light:>25} {whole:>25} {row['memory_mb']:>11}"
         )
     lines.append(f"64 jobs asked for at once: {result['burst']['statuses']}")
-    if (row := result["steady"]) is not None:
-        memory = ", ".join(f"{count}: {mb} MB" for count, mb in row["memory_mb"].items())
-        lines.append(f"{row['jobs']} jobs in {row['seconds']} s; memory after {memory}; {row['kb_per_job']} kB a job")
     return "\n".join(lines)
 
 
@@ -230,7 +198,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--clients", default="1,8,32", help="numbers of clients at once (default 1,8,32)")
     parser.add_argument("--seconds", type=float, default=20.0, help="of every number of clients (default 20)")
-    parser.add_argument("--jobs", type=int, default=500, help="in a row, for the memory; 0 leaves it out (default 500)")
     parser.add_argument("--max-jobs", type=int, default=2, help="of the server: solved at the same time (default 2)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     options = parser.parse_args()
@@ -238,8 +205,8 @@ def main() -> int:
         counts = [int(part) for part in options.clients.split(",")]
     except ValueError:
         parser.error(f"--clients must be numbers such as 1,8,32. Got '{options.clients}'.")
-    if min(counts) < 1 or max(counts) > 200 or options.seconds <= 0 or options.jobs < 0 or options.max_jobs < 1:
-        parser.error("--clients must be in 1..200, --seconds and --max-jobs above 0, --jobs not below 0.")
+    if min(counts) < 1 or max(counts) > 200 or options.seconds <= 0 or options.max_jobs < 1:
+        parser.error("--clients must be in 1..200, --seconds and --max-jobs above 0.")
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -254,11 +221,10 @@ def main() -> int:
                 say(f"{count} clients for {options.seconds:g} s ...")
                 result["levels"].append(level(served, count, puzzles, options.seconds))
             result["burst"] = burst(served, puzzles[0])
-            result["steady"] = steady(served, options.jobs, puzzles, say) if options.jobs else None
         finally:
             served.stop()
         said = served.said.read_text(encoding="utf-8")
-    parts = [*result["levels"], result["burst"], *([result["steady"]] if result["steady"] else [])]
+    parts = [*result["levels"], result["burst"]]
     wrong = [line for part in parts for line in part["wrong"]] + (["a traceback"] if "Traceback" in said else [])
     print(json.dumps(result) if options.json else table(result))
     for line in wrong[:10]:

@@ -138,7 +138,16 @@ class Served:
 
     def memory(self) -> int:
         """Bytes in memory (RSS) of the process and all its children."""
-        return sum(_rss(pid) for pid in (self.process.pid, *_children(self.process.pid)))
+        return sum(self.memories())
+
+    def memories(self) -> tuple[int, int]:
+        """Bytes in memory (RSS) of the process, and of all its children."""
+        server, others = self.each()
+        return server, sum(others)
+
+    def each(self) -> tuple[int, list[int]]:
+        """Bytes in memory (RSS) of the process, and of every one of its children."""
+        return _rss(self.process.pid), [_rss(pid) for pid in _children(self.process.pid)]
 
     def _wait(self) -> int:
         """The port, once it answers."""

@@ -116,7 +116,8 @@ def _tarred(folder: Path) -> None:
 
 def _corpus(folder: Path) -> None:
     from jigsync.corpus.report import corpus_report
-    from jigsync.evaluate.plan import Wanted, from_manifest
+    from jigsync.evaluate.plan import from_manifest
+    from jigsync.evaluate.wanted import Wanted
 
     for path in (folder / "out" / "stats").glob("*.json"):
         _reseal(path)

@@ -162,17 +162,19 @@ def evaluation() -> Case:
     from jigsync.cutting.options import CutOptions
     from jigsync.evaluate.cache import Cache, Config, Prediction
     from jigsync.evaluate.run import begin
-    from jigsync.evaluate.spec import Method, PictureSource, Spec
+    from jigsync.evaluate.sources import PictureSource
+    from jigsync.evaluate.spec import Method, Setting, Spec
 
     def make(root: Path) -> None:
         method = Method("greedy", "mgc")
         options = CutOptions(sample.GRID, 8)
         source = PictureSource(Path("a.png"), image_bytes_sha256(b""), options, 3)
-        spec = Spec("a-1-0123456789ab", sample.GRID, "clean", "a.png", "pictures", 7, False, source)
+        setting = Setting(str(sample.GRID), "clean", "cell", sample.GRID, sample.GRID.size)
+        spec = Spec("a-1-0123456789ab", setting, "a.png", "pictures", 7, False, source)
         config = Config({method: {"solver": "greedy", "measurer": "mgc"}})
         begin(root, [spec], config, 0)
         Cache(root).write(spec, method, config, Prediction(solution(), "answered", 0.5, 0.1, 2))
-        Cache(root).write_truth(spec, sample.truth())
+        Cache(root).write_truth(spec, sample.truth(), sample.puzzle())
 
     files = files_of(make)
     for name, data in files.items():  # without checksums, as older runs are: they would refuse every change

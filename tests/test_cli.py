@@ -112,14 +112,28 @@ def test_a_lack_of_memory_is_one_sentence(
     assert capsys.readouterr().err == f"jigsync: {words}\n"
 
 
-@pytest.mark.parametrize("kilobytes", [150_000, 300_000])
-def test_little_memory_is_one_sentence(tmp_path: Path, kilobytes: int) -> None:
-    """Libraries do not load, or end the process by a signal of their own, when there is no memory for their threads."""
-    command = f"ulimit -v {kilobytes}; exec '{sys.executable}' -m jigsync demo --out out"
+LITTLE = [("-v", 1_200_000, 1_199_999), ("-v", 1_200_000, 200_000), ("-d", 600_000, 599_999)]
+
+
+@pytest.mark.parametrize(("flag", "least", "kilobytes"), LITTLE)
+@pytest.mark.parametrize("line", ["demo --out out", "solve puzzle"])
+def test_too_little_memory_is_one_sentence(tmp_path: Path, line: str, flag: str, least: int, kilobytes: int) -> None:
+    """Libraries wait for ever while they load, or end the process by a signal, when there is no memory for them."""
+    command = f"ulimit {flag} {kilobytes}; exec '{sys.executable}' -m jigsync {line}"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, ""), done.stderr
-    assert done.stderr.startswith("jigsync: ")
+    sentence = (
+        f"jigsync: There is not enough memory for JigSync: it needs {least} kB at least, and 'ulimit {flag}' allows"
+        f" {kilobytes}.\n"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("flag", "least"), cli.LEAST_KILOBYTES.values())
+def test_the_least_memory_is_enough(tmp_path: Path, flag: str, least: int) -> None:
+    command = f"ulimit {flag} {least}; exec '{sys.executable}' -m jigsync demo --out out"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,15 @@ from jigsync import cli, data
 from jigsync.corpus.plan import SweepOptions, plan_sweep
 from jigsync.evaluate import chart, fingerprint, plan, predict, run
 from jigsync.evaluate.cache import Cache, Config, Prediction
-from jigsync.evaluate.plan import Wanted, methods_of
+from jigsync.evaluate.plan import methods_of
 from jigsync.evaluate.progress import silent
 from jigsync.evaluate.scores import Scored, score_cache
-from jigsync.evaluate.spec import Method, PictureSource, Spec
+from jigsync.evaluate.sources import PictureSource
+from jigsync.evaluate.spec import Method, Spec
 from jigsync.evaluate.style import STYLE
 from jigsync.evaluate.table import ALL_KINDS, lines, pairs
+from jigsync.evaluate.wanted import Wanted
 from jigsync.io.files import read_jsonl
-from jigsync.measure import registry
 from jigsync.measure.boundary import Boundary
 from jigsync.score.intervals import wilson
 from jigsync.solution import Solution
@@ -81,12 +82,12 @@ def predictions(root: Path) -> dict[str, bytes]:
 def test_puzzles_are_drawn_alike_for_all_settings_and_more_contain_the_fewer(images: Path) -> None:
     few = specs_of(images, replace(SMALL, puzzles=2))
     many = specs_of(images, replace(SMALL, puzzles=7))
-    assert [spec.severity for spec in few] == ["clean", "light"] * 2, "round by round over the settings"
+    assert [spec.setting.severity for spec in few] == ["clean", "light"] * 2, "round by round over the settings"
     assert {spec.name for spec in few} < {spec.name for spec in many}
-    clean = [spec for spec in many if spec.severity == "clean"]
+    clean = [spec for spec in many if spec.setting.severity == "clean"]
     assert len(clean) == len({spec.name for spec in clean}) == 7
     assert {spec.picture for spec in clean[:3]} == {"astronaut.png", "coffee.png", "chelsea.png"}, "all, then again"
-    assert [spec.picture for spec in clean] == [spec.picture for spec in many if spec.severity == "light"]
+    assert [spec.picture for spec in clean] == [spec.picture for spec in many if spec.setting.severity == "light"]
     other = specs_of(images, replace(SMALL, puzzles=7, seed=1))
     assert not {spec.name for spec in other} & {spec.name for spec in many}
 
@@ -104,7 +105,7 @@ def test_a_spec_comes_back_from_json_and_makes_its_puzzle(images: Path) -> None:
 
 def test_cells_and_turns(images: Path) -> None:
     wanted = Wanted((Grid(5, 5), Grid(9, 10)), ("clean",), 1, turns=False)
-    small, large = sorted(specs_of(images, wanted), key=lambda spec: spec.grid.size)
+    small, large = sorted(specs_of(images, wanted), key=lambda spec: spec.setting.fragments)
     assert isinstance(small.source, PictureSource)
     assert isinstance(large.source, PictureSource)
     assert (small.source.options.cell, large.source.options.cell) == (128, 64)
@@ -124,14 +125,14 @@ def test_a_changed_picture_is_noticed(tmp_path: Path) -> None:
 def test_a_manifest_gives_the_same_puzzles(images: Path, tmp_path: Path) -> None:
     sweep = plan_sweep(images, tmp_path / "corpus", SweepOptions((Grid(2, 3),), ("clean", "light"), cell=24))
     found = plan.from_manifest(tmp_path / "corpus" / "manifest.jsonl", None, Wanted(severities=("light",)))
-    assert {spec.name for spec in found} == {spec.name for spec in specs_of(images) if spec.severity == "light"}
+    assert {spec.name for spec in found} == {spec.name for spec in specs_of(images) if spec.setting.severity == "light"}
     assert len(sweep.rows) == 6
     part = tmp_path / "part.jsonl"
     part.write_bytes(b"".join((tmp_path / "corpus" / "manifest.jsonl").read_bytes().splitlines(keepends=True)[:2]))
     with pytest.raises(InputError, match="name --images"):
         plan.from_manifest(part, None, Wanted())
     assert len(plan.from_manifest(part, images, Wanted())) == 2
-    with pytest.raises(InputError, match="no puzzle of the grids"):
+    with pytest.raises(InputError, match="no puzzle of the grids, pieces and severities"):
         plan.from_manifest(tmp_path / "corpus", None, Wanted(grids=(Grid(4, 4),)))
 
 
@@ -146,7 +147,7 @@ def test_gap(tmp_path: Path) -> None:
     for root in (tmp_path, tmp_path / "GAP-2"):
         specs = plan.from_gap(root, Wanted(puzzles=2))
         assert len(specs) == 2
-        assert all(spec.upright and spec.severity == "GAP" and spec.grid == Grid(2, 2) for spec in specs)
+        assert all(spec.upright and spec.setting.severity == "GAP" and spec.grid == Grid(2, 2) for spec in specs)
     assert Spec.from_json(specs[0].to_json()) == specs[0]
     config = Config.of((GREEDY,))
     run.begin(tmp_path / "run", specs, config, 0)
@@ -158,7 +159,7 @@ def test_gap(tmp_path: Path) -> None:
 
 
 def test_methods() -> None:
-    assert methods_of(["jigsync", "tree:mgc"], []) == (Method("jigsync", registry.DEFAULT), TREE)
+    assert methods_of(["jigsync", "tree:mgc"], []) == (Method("jigsync", fingerprint.AUTO), TREE)
     crossed = methods_of(["greedy", "tree:mgc", "tree"], ["mgc", "seam"])
     assert [method.label for method in crossed] == ["greedy+mgc", "greedy+seam", "tree+mgc", "tree+seam"]
     with pytest.raises(OptionError, match="at least one solver"):
@@ -427,7 +428,8 @@ def test_figures_come_from_the_cache(images: Path, tmp_path: Path) -> None:
     config, cache = Config.of((GREEDY, TREE)), Cache(tmp_path)
     run.begin(tmp_path, specs, config, 5)
     for k, spec in enumerate(specs):
-        cache.write_truth(spec, spec.source.make()[1])
+        puzzle, truth = spec.source.make()
+        cache.write_truth(spec, truth, puzzle)
         # One puzzle of six has two fragments swapped; the second method also turns every picture by 90 degrees.
         for method, turned in ((GREEDY, 0), (TREE, 1)):
             made = Prediction(answers(spec, int(k == 0), turned), "answered", 1.0 + k, 0.5, 1)
@@ -435,7 +437,7 @@ def test_figures_come_from_the_cache(images: Path, tmp_path: Path) -> None:
     assert run.reopen(tmp_path) == (specs, config, 5)
     found = run.evaluate(tmp_path, specs, config, 5, "model")
     run.write_tables(found)
-    line = {(line.severity, line.kind, line.method): line for line in found.lines}
+    line = {(line.setting.severity, line.kind, line.method): line for line in found.lines}
     clean, light = line["clean", ALL_KINDS, GREEDY], line["light", ALL_KINDS, GREEDY]
     assert clean.by_gauge["model"]["PA"] == wilson(2, 3)
     assert clean.by_gauge["model"]["AA"].estimate == pytest.approx((4 / 6 + 2) / 3)
@@ -448,7 +450,7 @@ def test_figures_come_from_the_cache(images: Path, tmp_path: Path) -> None:
     assert turned.right_grid == 1.0, "the answer's 3 x 2 is the truth's 2 x 3, turned"
     assert clean.seconds == 3.0, "the median of 1, 3 and 5"
     assert {kind for _, kind, _ in line} == {ALL_KINDS, "photo", "cat"}
-    pair = next(pair for pair in found.pairs if pair.severity == "light")
+    pair = next(pair for pair in found.pairs if pair.setting.severity == "light")
     interval, signs = pair.by_gauge["model"]["AA+rot"]
     assert (interval.estimate, interval.n, signs.better, signs.equal, signs.worse) == (1.0, 3, 3, 0, 0)
     best, even = pair.by_gauge["best4"]["AA+rot"]

@@ -129,7 +129,7 @@ def test_no_plain_background() -> None:
 
 
 def test_an_empty_scan() -> None:
-    with pytest.raises(ImageError, match="There is nothing on it"):
+    with pytest.raises(ImageError, match="No separate fragments were found"):
         extracted(np.full((90, 70, 3), 200, dtype=np.uint8))
 
 

@@ -15,7 +15,7 @@ from jigsync import data
 from jigsync.api import cut_with_truth, solve, tear_with_truth
 from jigsync.measure import registry
 from jigsync.score.poses import score_poses
-from jigsync.solvers.base import Assignment, SolveRequest, layouts_of
+from jigsync.solvers.base import Assignment, Progress, SolveRequest, layouts_of
 from jigsync.solvers.lattice import lattice_of
 from jigsync.solvers.paper import Paper
 from jigsync.studies.planted_poses import Damage, Exists, PlantedPoses, plant_poses
@@ -311,3 +311,32 @@ def test_torn_pictures(picture: str, pieces: int, erosion: float) -> None:
     puzzle, truth = tear_with_truth(data.picture(picture), pieces, 1, size=96, erosion=erosion)
     found = solve(puzzle, "jigsync-paper", layout="free")
     assert score_poses(found, truth, puzzle).right >= 0.9
+
+
+def test_a_cancel_is_heard_between_the_rounds() -> None:
+    made = planted(9, HEAVY)
+    stages: list[str] = []
+
+    def watch(step: Progress) -> bool:
+        stages.append(step.stage)
+        return True
+
+    assert not solved(made, progress=watch).note
+    assert list(dict.fromkeys(stages)) == ["loops", "angles", "places", "poses"]
+    for most in (1, 3, stages.index("places") + 1, len(stages)):
+        asked = 0
+
+        def stop(step: Progress, most: int = most) -> bool:
+            nonlocal asked
+            asked += 1
+            return asked < most
+
+        answer = solved(made, progress=stop)
+        assert asked == most
+        assert "It was cancelled." in (answer.note or answer.reason)
+        assert answer.poses is None or np.all(np.isfinite(answer.poses.xy))
+
+
+def test_the_time_limit_ends_all_rounds() -> None:
+    answer = solved(planted(9, HEAVY), time_limit=1e-9)
+    assert "The time limit came first." in (answer.note or answer.reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import stat
@@ -112,7 +113,8 @@ def test_ours_are_run_on_the_same_puzzles(peers: ModuleType, capsys: pytest.Capt
 
 
 def test_growth_is_measured_in_processes_of_their_own(peers: ModuleType, tmp_path: Path) -> None:
-    options = ["--erode", "", "--sizes", "4,6", "--side", "20", "--growth", "jigsync:boundary"]
+    options = ["--erode", "", "--loose", "", "--pieces", "", "--sizes", "4,6", "--side", "20"]
+    options += ["--growth", "jigsync:boundary"]
     done = subprocess.run(
         [sys.executable, str(SCRIPT), *options, "--out", str(tmp_path / "peers.json")],
         capture_output=True,
@@ -126,3 +128,13 @@ def test_growth_is_measured_in_processes_of_their_own(peers: ModuleType, tmp_pat
     assert all(float(row[4]) > 20 for row in table["rows"]), "megabytes of a whole process"
     assert str(tmp_path) not in kept["command"]
     assert kept["command"].startswith("python benchmarks/peers.py --grid 8x10")
+
+
+def test_torn_pieces_and_squares_at_any_angle(peers: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "FREE", ("free:contours-plain",))
+    monkeypatch.setattr(peers, "names", lambda: ("coffee",))
+    squared, torn = peers.compare_free(argparse.Namespace(loose="2", pieces="4", loose_side=48))
+    assert squared.title.startswith("2x2 clean squares of 48 pixels at any angle")
+    assert torn.title.startswith("4 torn pieces")
+    assert list(torn.heads[:3]) == ["solver", "right", "contacts"]
+    assert list(torn.rows[0][-2:]) == ["1.00", "1.00"]

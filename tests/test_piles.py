@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from planted import Fixed, Planted, planted
 
+from jigsync.corpus import recipes
 from jigsync.corpus.piles import pile
 from jigsync.corpus.recipes import NEEDED, ROWS, draw, make
 from jigsync.corpus.sketches import KINDS, sketch
@@ -16,8 +18,10 @@ from jigsync.cutting.options import CutOptions
 from jigsync.score.piles import score_pile
 from jigsync.solvers import base
 from jigsync.solvers.base import Assignment, SolveRequest
+from jigsync.solvers.free import support
 from jigsync.solvers.grids import grids_of
 from jigsync.solvers.parts import parts_of
+from jigsync.solvers.pictures import about_the_rest, peeled
 from jigsync.solvers.strangers import without_strangers
 from jigsync.values.arrangement import Arrangement
 from jigsync.values.layout import Grid
@@ -114,6 +118,35 @@ def test_what_hangs_together() -> None:
     assert sorted(left) == list(range(5, 32))
 
 
+def test_pins_say_which_picture_is_first() -> None:
+    _, _, request, _ = two()
+    clusters = parts_of(request, request.measurements.sides())
+    assert peeled(request, clusters) is clusters[0]
+    large, small = (request.ids[cluster.fragments[0]] for cluster in clusters)
+    pin = Pose.of_cell(0, 0, 0)
+    assert peeled(replace(request, pins={small: pin}), clusters) is clusters[1]
+    both = {small: pin, large: Pose.of_cell(0, 1, 0)}
+    assert peeled(replace(request, pins=both), clusters) is None, "pins lie in one frame"
+    rest = about_the_rest(replace(request, pins=both), clusters[1].fragments)
+    assert set(rest.pins) == {large}
+    assert rest.excluded == {request.ids[i] for i in clusters[1].fragments}
+
+
+def test_a_fragment_that_lies_in_a_good_component_by_accident_stays_out() -> None:
+    i, j = np.array([0, 1, 2, 0, 1, 3]), np.array([1, 2, 3, 3, 3, 4])
+    component, free = np.zeros(5, dtype=np.int64), np.zeros(5, dtype=bool)
+
+    def left(gain: list[float], pinned: np.ndarray) -> list[int]:
+        found, parts = support.without_strangers(support.Support(i, j, np.array(gain)), component, pinned)
+        assert (4 in found.j) == (parts[4] >= 0)
+        return np.flatnonzero(parts < 0).tolist()
+
+    assert left([20.0] * 5 + [5.0], free) == [4]
+    assert left([20.0] * 6, free) == []
+    assert left([20.0] * 5 + [5.0], np.arange(5) == 4) == [], "a person said so"
+    assert left([4.0] * 5 + [2.0], free) == [], "nothing is held well here"
+
+
 def test_a_whole_rectangle_asks_for_no_other_grid() -> None:
     whole = planted(Grid(4, 6), 1, noise=1.0, good=GOOD).request()
     core = parts_of(whole, whole.measurements.sides())[0]
@@ -191,6 +224,14 @@ def test_every_recipe_can_be_made() -> None:
             made = make(recipe, rgb, 4)
             assert len(made.homes) == (2 if row == "two pictures" else 1)
             assert len(made.strangers) == recipe.foreign
+
+
+def test_jigsaws_have_a_number_of_pieces_that_fills_rows_and_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipes, "CELL", 24)
+    rgb = [np.full((64, 88, 3), 90, dtype=np.uint8)] * NEEDED
+    for number in range(8):
+        made = make(draw("knobs", number, number), rgb, number)
+        assert len(made.puzzle) % 4 == 0
 
 
 def test_sketches_differ_by_kind_and_seed() -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import importlib.util
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from PIL import Image
 
+import jigsync
+from jigsync.studies.about import ABOUT, QUESTIONS
 from jigsync.studies.reproduce import STUDIES, write
 from jigsync.studies.result import Compared, StudyResult
 
@@ -73,9 +77,12 @@ def test_taking_writes_the_page_and_a_change_is_noticed(
         "| a \\| b | 0.1235 | 12 % | agrees |",
         "| c | 1.0 % [0.5, 2.0] | 3 | differs: why |",
         "\nit holds\n",
-        "`jigsync reproduce orbit --seed 3`; seed 3, sizes 3x64; [all 2 rows](results/orbit.csv).",
+        "`jigsync reproduce orbit --seed 3`; presentation none: numbers, not pictures; weights none;"
+        " seed 3, sizes 3x64; [all 2 rows](results/orbit.csv).",
+        "- [orbit](#orbit): it holds.",
+        "\n## Which way is up, and can an answer know?\n",
         "![a title](images/results/orbit.png)",
-        "No results are stored of: gauge, density,",
+        "No results are stored of: main, clean,",
     ):
         assert told in text
     assert tool.main(["--check"], docs) == 0
@@ -88,6 +95,26 @@ def test_taking_writes_the_page_and_a_change_is_noticed(
     assert tool.main(["--check"], docs) == 1
     assert "not fresh" in capsys.readouterr().err
     assert tool.main(["--weird"], docs) == 2
+
+
+def test_a_study_says_which_weights_and_presentation(tool: ModuleType, tmp_path: Path) -> None:
+    assert set(ABOUT) == set(STUDIES)
+    assert {about.question for about in ABOUT.values()} == set(QUESTIONS)
+    docs = tmp_path / "docs"
+    write(replace(result(), name="tears"), docs / "results", "jigsync reproduce tears")
+    kept = json.loads((docs / "results" / "tears.json").read_text(encoding="utf-8"))
+    shipped = Path(jigsync.__file__).parent / "weights" / "contours.onnx"
+    assert kept["weights"]["contours"] == hashlib.sha256(shipped.read_bytes()).hexdigest()[:12]
+    assert "comparator" not in kept["weights"]
+    text = tool.page(docs)
+    assert f"presentation any; weights contours {kept['weights']['contours']}, frames" in text
+    del kept["weights"]
+    (docs / "results" / "tears.json").write_text(json.dumps(kept), encoding="utf-8")
+    assert "weights not written down, run it again" in tool.page(docs), "of files from before they were written down"
+    rows = [{"what": "jigsync, tear9: right", "ours": "99 %", "paper": "-", "verdict": ""}]
+    rows += [{"what": "other, tear9: right", "ours": "9 %", "paper": "-", "verdict": ""}]
+    (docs / "results" / "tears.json").write_text(json.dumps({**kept, "compared": rows}), encoding="utf-8")
+    assert "- [tears](#tears): jigsync, tear9: right 99 %.\n" in tool.page(docs)
 
 
 def test_every_study_is_explained() -> None:

@@ -7,17 +7,20 @@ import importlib
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from jigsync.cli import LEAST_KILOBYTES
 from jigsync.measure.onnx_check import check_model
 from jigsync.measure.weights import weights_path
 from jigsync.values.errors import FormatError
+from jigsync.web.limits import Limits
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-SHIPPED = ("comparator", "continuous", "matcher", "pairwise", "unary")
+SHIPPED = sorted(path.stem for path in weights_path("matcher.onnx", None).parent.glob("*.onnx"))
 
 
 def test_every_named_test_exists() -> None:
@@ -37,6 +40,17 @@ def test_every_limit_is_the_one_in_the_code() -> None:
         holder = getattr(importlib.import_module(owner), kind) if kind[0].isupper() else importlib.import_module(module)
         found = getattr(holder, constant)
         assert found == int(value.replace(" ", "")), name
+
+
+def test_every_limit_of_the_workbench_is_told() -> None:
+    told = set(re.findall(r"`jigsync\.web\.limits\.Limits\.(\w+)`", PAGE))
+    assert told == {field.name for field in fields(Limits)}
+
+
+def test_the_least_memory_is_told() -> None:
+    for flag, least in LEAST_KILOBYTES.values():
+        assert f"{least:,} kB".replace(",", " ") in PAGE
+        assert f"`ulimit {flag}`" in PAGE
 
 
 def test_solving_opens_no_connection(tmp_path: Path) -> None:

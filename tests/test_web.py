@@ -119,7 +119,7 @@ def test_an_own_picture_is_cut(server: Server) -> None:
             {"puzzle.json": folder(PUZZLE)["puzzle.json"]},
             "The picture 'fragments/f000.png' of fragment 'f000' is missing",
         ),
-        ({"one.png": png_bytes(np.full((50, 50, 3), 9, np.uint8))}, "There is nothing on it"),
+        ({"one.png": png_bytes(np.full((50, 50, 3), 9, np.uint8))}, "No separate fragments were found"),
         ({"x.zip": b"PK\x03\x04 and then nothing"}, "The zip file 'x.zip' cannot be unpacked"),
     ],
 )

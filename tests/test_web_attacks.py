@@ -403,6 +403,29 @@ def test_reading_gets_through_while_uploads_hang() -> None:
         assert server.get(f"/api/puzzles/{held}").status_code == 200
 
 
+def test_a_crowd_reads_while_jobs_hang_and_uploads_stall() -> None:
+    """With the limits as they are: as many of everything else as there may be, and 32 who read."""
+    limits = Limits()
+    with serving() as server, ExitStack() as stack:
+        held = uploaded(server)
+        job = stack.enter_context(stuck(server, held))
+        for _ in range(limits.waiting_jobs):
+            server.post(f"/api/puzzles/{held}/jobs", {})
+        for _ in range(limits.arriving_requests):
+            stack.enter_context(connected(server, head("/api/puzzles", 9000) + b"-"))
+        for _ in range(limits.watchers):
+            stack.enter_context(
+                connected(server, f"GET /api/jobs/{job}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            )
+        until(
+            lambda: (guard_of(server).bodies, guard_of(server).watchers) == (limits.arriving_requests, limits.watchers)
+        )
+        paths = ("/", "/api/about", f"/api/puzzles/{held}", f"/api/puzzles/{held}/fragments/f000", f"/api/jobs/{job}")
+        with ThreadPoolExecutor(32) as crowd:
+            answers = list(crowd.map(lambda k: server.get(paths[k % len(paths)]).status_code, range(160)))
+        assert answers == [200] * 160
+
+
 def test_watching_leaves_room_for_reading() -> None:
     with serving(Limits(open_requests=8, watchers=2)) as server, ExitStack() as stack:
         held = uploaded(server)

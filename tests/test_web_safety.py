@@ -206,7 +206,7 @@ def test_bombs_do_not_go_off(tight: Server) -> None:
     small = png_bytes(np.zeros((8, 8, 3), dtype=np.uint8))
     for files, words in (
         ({"x.zip": bomb_of_zeros(40_000_000)}, "must unpack to at most 400,000 bytes"),
-        ({"a.png": picture_bomb(6000), "b.png": small}, "must have at most 120000 pixels. It has 6000 x 6000"),
+        ({"a.png": picture_bomb(6000), "b.png": small}, "must have at most 120,000 pixels. It has 6000 x 6000"),
         ({"a.png": picture_bomb(300), "b.png": picture_bomb(300)}, "together must have at most 120,000 pixels"),
         ({f"{k}.png": small for k in range(11)}, "must have at most 10 fragments. These are 11"),
         ({"x.zip": zipped({f"{k}.txt": b"" for k in range(21)})}, "must hold at most 20 files"),

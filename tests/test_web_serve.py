@@ -94,6 +94,32 @@ def test_a_signal_ends_it_whatever_it_is_doing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_signal_ends_it_when_its_own_processes_do_not(tmp_path: Path) -> None:
+    """Neither the workers nor the process that would end them can be told anything, and there are 120 s for a cut."""
+    process, url = started(tmp_path)
+    parts = urlsplit(url)
+    requests.post(f"{url}/api/cuts", json={"picture": "coffee", "rows": 2, "cols": 2}, timeout=60)
+    others = children(tmp_path) - {process.pid}
+    body = b'{"picture": "coffee", "rows": 10, "cols": 100}'
+    said = f"POST /api/cuts HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+    try:
+        for pid in others:
+            os.kill(pid, signal.SIGSTOP)
+        with socket.create_connection((parts.hostname, parts.port), timeout=60) as client:
+            client.sendall(said.encode() + b"Content-Type: application/json\r\n\r\n" + body)
+            for _ in range(3):
+                requests.get(f"{url}/api/about", timeout=60)
+            process.terminate()
+            process.communicate(timeout=60)
+    finally:
+        process.kill()
+        for pid in others:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    assert process.returncode == 143
+    until(lambda: not children(tmp_path))
+
+
 def test_a_killed_server_takes_its_workers_along(tmp_path: Path) -> None:
     process, url = started(tmp_path)
     with ThreadPoolExecutor(1) as client:
@@ -136,11 +162,14 @@ def test_a_crowd_is_neither_let_in_nor_told_of(tmp_path: Path) -> None:
             with socket.create_connection((parts.hostname, parts.port), timeout=20) as client:
                 client.sendall(b"\x1b[2J\r\n\r\n")
                 assert client.recv(4096).startswith(b"HTTP/1.1 400")
+        for _ in range(100):
+            assert requests.get(f"{url}/api/puzzles/{'x' * 20_000}", timeout=20).status_code == 422
     finally:
         process.terminate()
         _, said = process.communicate(timeout=30)
     assert said.count("Invalid HTTP request") == MOST_RECORDS
     assert len(said.splitlines()) == MOST_RECORDS + 1
+    assert len(said) < 100 * MOST_RECORDS
 
 
 def test_no_part_of_it_reports_to_anybody(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -19,11 +20,14 @@ from typing import Any
 
 from PIL import Image
 
+from jigsync.studies.about import ABOUT, QUESTIONS
 from jigsync.studies.reproduce import STUDIES
 
 DOCS = Path(__file__).parents[1] / "docs"
 PEERS = "peers.json"
 """What benchmarks/peers.py --out wrote, beside the studies' files."""
+SENTENCE = re.compile(r"\. (?=[A-Z(])")
+"""Between two sentences of a verdict."""
 COLOURS = 64
 """Of a picture in the documents: enough for lines and bars with smooth edges, at a third of the bytes."""
 
@@ -33,19 +37,21 @@ Made by `python tools/results.py --write` from the files in docs/results, which 
 nothing on this page is typed, and a test checks that. To make all of it anew:
 
 ```
-jigsync reproduce all --images IMAGES --out studies && python tools/results.py --take studies
+jigsync reproduce all --images IMAGES --fragments FRAGMENTS --out studies && python tools/results.py --take studies
 ```
 
-IMAGES is a folder of pictures; without `--images` the studies cut the bundled ones. Intervals are 95 %: Wilson's for
-shares of puzzles, the bootstrap over puzzles for the rest. What each study asks and what the paper leaves open is in
-[studies](studies.md); where the paper is wrong, in [errata](errata.md).
+Every study says how its fragments are handed over (presentation) and which weights it may have run (the first digits
+of each file's sha256). IMAGES is a folder of pictures; without `--images` the studies cut the bundled ones. FRAGMENTS
+is a folder of puzzles that nobody here made; without `--fragments` the study of them is skipped. Intervals are 95 %:
+Wilson's for shares of puzzles, the bootstrap over puzzles for the rest. What each study asks and what the paper leaves
+open is in [studies](studies.md); where the paper is wrong, in [errata](errata.md).
 """
 
 
 def stored(docs: Path) -> dict[str, dict[str, Any]]:
-    """Name -> summary of every study that has result files, in the order of the registry."""
+    """Name -> summary of every study that has result files, in the order of the page."""
     found = {}
-    for name in STUDIES:
+    for name in ABOUT:
         path = docs / "results" / f"{name}.json"
         if path.is_file():
             found[name] = json.loads(path.read_text(encoding="utf-8"))
@@ -53,23 +59,52 @@ def stored(docs: Path) -> dict[str, dict[str, Any]]:
 
 
 def page(docs: Path) -> str:
-    """The whole page."""
+    """The whole page: what was found, then every study under the question that it answers."""
     results = stored(docs)
-    parts = [HEAD, "| study | about |\n|---|---|"]
-    parts[-1] += "".join(f"\n| [{name}](#{name}) | {_cell(STUDIES[name])} |" for name in results) + "\n"
-    for name, result in results.items():
-        parts += _section(docs, name, result)
     peers = docs / "results" / PEERS
+    parts = [HEAD, "## What was found\n", *_found(results)]
+    if peers.is_file():
+        parts.append(f"How our time and accuracy compare with others' on the same puzzles: [peers](#{PEERS[:-5]}).\n")
+    for question in QUESTIONS:
+        of = {name: result for name, result in results.items() if ABOUT[name].question == question}
+        if not of:
+            continue
+        listed = "".join(f"\n| [{name}](#{name}) | {_cell(STUDIES[name])} |" for name in of)
+        parts.append(f"## {question}\n\n| study | about |\n|---|---|{listed}\n")
+        for name, result in of.items():
+            parts += _section(docs, name, result)
     if peers.is_file():
         parts += _peers(json.loads(peers.read_text(encoding="utf-8")))
-    missing = [name for name in STUDIES if name not in results]
+    missing = [name for name in ABOUT if name not in results]
     if missing:
         parts.append(f"No results are stored of: {', '.join(missing)}.\n")
     return "\n".join(parts)
 
 
+def _found(results: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """A line a study: the rows that sum it up, or the first sentence of its verdict."""
+    for question in QUESTIONS:
+        lines = [
+            f"- [{name}](#{name}): {_sum(name, r)}" for name, r in results.items() if ABOUT[name].question == question
+        ]
+        if lines:
+            yield f"**{question}**\n\n" + "\n".join(lines) + "\n"
+
+
+def _sum(name: str, result: dict[str, Any]) -> str:
+    rows = [row for row in result["compared"] if row["what"].startswith(ABOUT[name].shown)]
+    if not ABOUT[name].shown or not rows:
+        return f"{SENTENCE.split(result['verdict'], maxsplit=1)[0].rstrip('.')}."
+    return f"{'; '.join(_summed(row) for row in rows)}."
+
+
+def _summed(row: dict[str, Any]) -> str:
+    paper = "" if row["paper"] in ("-", "") else f" (paper {_number(row['paper'])})"
+    return f"{_cell(row['what'])} {_number(row['ours'])}{paper}"
+
+
 def _section(docs: Path, name: str, result: dict[str, Any]) -> Iterator[str]:
-    yield f"## {name}\n\n{result['title'][0].upper()}{result['title'][1:]}.\n"
+    yield f"### {name}\n\n{result['title'][0].upper()}{result['title'][1:]}.\n"
     if (docs / "images" / "results" / f"{name}.png").is_file():
         yield f"![{result['title']}](images/results/{name}.png)\n"
     if result["compared"]:
@@ -81,7 +116,18 @@ def _section(docs: Path, name: str, result: dict[str, Any]) -> Iterator[str]:
     yield f"{result['verdict']}\n"
     settings = ", ".join(f"{key.replace('_', ' ')} {_setting(value)}" for key, value in result["settings"].items())
     made = f"`{result['command']}`; " if result.get("command") else ""
-    yield f"{made}{settings}; [all {result['rows']} rows](results/{name}.csv).\n"
+    yield f"{made}{_about(name, result)}{settings}; [all {result['rows']} rows](results/{name}.csv).\n"
+
+
+def _about(name: str, result: dict[str, Any]) -> str:
+    """The presentation and the weights; those of files from before they were written down are not known."""
+    about = ABOUT[name]
+    text = f"presentation {result.get('presentation', about.presentation)}; "
+    if "weights" in result:
+        named = ", ".join(f"{network} {sha}" for network, sha in result["weights"].items())
+        return f"{text}weights {named or 'none'}; "
+    runs = about.measurers or about.networks
+    return f"{text}weights {'not written down, run it again' if runs else 'none'}; "
 
 
 def _peers(told: dict[str, Any]) -> Iterator[str]:
@@ -93,7 +139,8 @@ def _peers(told: dict[str, Any]) -> Iterator[str]:
         yield "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows) + "\n"
         if table["note"]:
             yield f"{table['note'].strip()}\n"
-    yield f"`{told['command']}`; times are of the machine and of what else it did.\n"
+    weights = f" weights {told['weights']};" if told.get("weights") else ""
+    yield f"`{told['command']}`;{weights} times are of the machine and of what else it did.\n"
 
 
 def _number(value: float | str) -> str:

@@ -51,7 +51,7 @@ def open_page(browser: Any, server: Server) -> Iterator[Callable[..., Any]]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("dialog", lambda dialog: dialog.accept())
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(

@@ -25,7 +25,7 @@ def drop(page: Any, name: str, content: bytes) -> None:
     page.evaluate(DROP, [name, list(content)])
 
 
-def wait_for(page: Any, expression: str, argument: Any = None, seconds: float = 20) -> None:
+def wait_for(page: Any, expression: str, argument: Any = None, seconds: float = 60) -> None:
     """Waits until an expression holds; playwright's own way needs eval, which the page's policy forbids."""
     end = time.monotonic() + seconds
     while not page.evaluate(expression, argument):

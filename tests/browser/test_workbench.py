@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from hands import Open, Picture, drop, keep, solve, wait_for
 from PIL import Image
-from scans import apart, cut, lay
 from web import folder, puzzle_and_truth, zipped
 
 from jigsync import data
@@ -243,21 +242,12 @@ def test_a_project_opens_in_the_same_state(open_page: Open, server: Any) -> None
     assert names(page) != state
 
 
-def test_a_folder_a_scan_and_an_own_picture(open_page: Open, picture: Picture, tmp_path: Path) -> None:
+def test_a_folder_and_an_own_picture(open_page: Open, picture: Picture, tmp_path: Path) -> None:
     page = open_page()
     save_puzzle(tmp_path / "mine", PUZZLE)
     page.set_input_files("#folder", tmp_path / "mine")
     page.wait_for_selector("#bench:not([hidden])")
     assert page.text_content("#title") == "mine · 6 fragments"
-    page.click("#start-over")
-
-    drop(page, "scan.png", png_bytes(lay(cut(), apart([3.0, -4.0, 0.0, 5.0, 0.0, -2.0]))))
-    page.wait_for_selector("#bench:not([hidden])")
-    assert "Found 6 fragments on the scan." in page.text_content("#notes-list")
-    page.focus("[role=application]")
-    page.keyboard.press("n")
-    assert "3.0° askew" in page.text_content("#one-text")
-    picture(page, "07-scan")
     page.click("#start-over")
 
     page.click("#cut-own")
@@ -337,9 +327,15 @@ def test_errors_are_shown_where_they_happen(open_page: Open, picture: Picture) -
 
     single = png_bytes(np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8))
     drop(page, "photo.png", single)
-    page.click("text=Cut it instead")
+    page.wait_for_selector("#review:not([hidden])")
+    assert "'photo.png' must show its fragments on a plain background" in page.text_content("#review-notes")
+    assert page.is_disabled("#review-use")
+    page.click("#review-cut")
     page.wait_for_selector("#cutter[open]")
     page.keyboard.press("Escape")
+    drop(page, "pieces.zip", zipped({"a.heic": b"?", "b.pdf": b"?"}))
+    page.wait_for_selector(".error")
+    assert "'a.heic' was left out: HEIC cannot be read here. Save it as JPEG or PNG." in page.text_content(".error")
 
     blank = png_bytes(np.zeros((30, 30, 4), dtype=np.uint8))
     drop(page, "blank.zip", zipped({"a.png": blank, "b.png": blank}))
@@ -347,10 +343,12 @@ def test_errors_are_shown_where_they_happen(open_page: Open, picture: Picture) -
     solve(page)
     assert "It could not be solved: The fragment 'a' " in page.text_content("#verdict")
     picture(page, "11-failed")
-    page.fill("#grid", "nonsense")
+    page.fill("#grid", "banana")
     page.click("#solve")
     page.wait_for_selector(".error")
-    assert "grid" in page.text_content(".error")
+    assert "A grid is rows x columns, for example 4x6, or empty for any. 'banana' is not one." in page.text_content(
+        ".error"
+    )
 
 
 def test_phone_width(open_page: Open, picture: Picture) -> None:

@@ -64,6 +64,10 @@ DEFECT = 70
 INTERRUPTED = 130
 TERMINATED = 143
 
+LEAST_KILOBYTES = {resource.RLIMIT_AS: ("-v", 1_200_000), resource.RLIMIT_DATA: ("-d", 600_000)}
+"""Limit of a process -> how the shell calls it, and the kB that our libraries and a small puzzle need: `demo` takes
+926 000 and 434 000. With less, some of the libraries wait for ever while they load, and some end the process."""
+
 
 class _Commands(Mapping[str, Any]):
     """name -> command, imported when it is asked for."""
@@ -117,10 +121,10 @@ def _root(
 
 def main(args: Sequence[str] | None = None) -> int:
     """Runs `jigsync ARGS` (default: the process's own arguments) and returns the exit code."""
-    if args is None:
-        args = sys.argv[1:]
-        _settle()
     try:
+        if args is None:
+            args = sys.argv[1:]
+            _settle()
         code = get_command(app).main(args=args or ["--help"], prog_name="jigsync", standalone_mode=False)
         sys.stdout.flush()
     except JigsyncError as error:
@@ -164,9 +168,15 @@ def _settle() -> None:
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminate)
-    if any(
-        resource.getrlimit(kind)[0] != resource.RLIM_INFINITY for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)
-    ):
+    for kind, (flag, least) in LEAST_KILOBYTES.items():
+        limit = resource.getrlimit(kind)[0]
+        if limit == resource.RLIM_INFINITY:
+            continue
+        if limit < 1024 * least:
+            raise JigsyncError(
+                f"There is not enough memory for JigSync: it needs {least} kB at least, and 'ulimit {flag}' allows"
+                f" {limit // 1024}."
+            )
         # OpenBLAS does not fail when there is no memory for its threads: it waits for ever, or ends the process.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     logging.lastResort = to_stderr()

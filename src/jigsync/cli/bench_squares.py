@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,15 @@ def bench_squares(
         typer.Option(help="Resize every picture to this grid: 10, 18x24.", show_default="as many squares as it holds"),
     ] = None,
     erode: Annotated[int, typer.Option(help="Pixels cut from every side of every square.")] = 0,
+    downsize: Annotated[
+        int | None, typer.Option(help="First make the longer side so many pixels, as the web's pictures are.")
+    ] = None,
+    jpeg: Annotated[
+        str | None, typer.Option(help="Then compress it at a quality drawn from LOW-HIGH, such as 75-95.", metavar="Q")
+    ] = None,
+    border: Annotated[
+        float, typer.Option(help="Before both, blank this share of the shorter side along two opposite sides.")
+    ] = 0.0,
     solver: Annotated[str, typer.Option(help="See `jigsync solvers`.")] = "jigsync",
     measurer: Annotated[str | None, typer.Option(help="See `jigsync solve`.", show_default="learned")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pictures.")] = None,
@@ -29,7 +39,8 @@ def bench_squares(
     """Cut pictures into squares, solve and score them: direct, neighbour, perfect.
 
     As in the literature the solver is told rows and cols. With unknown orientation the best of the four global turns
-    counts. "Same pixels" is direct with identical fragments, such as a blank sky, interchangeable.
+    counts. "Same pixels" is direct with identical fragments, such as a blank sky, interchangeable. Upright, direct is
+    AA and perfect is PA.
     """
     from dataclasses import asdict
 
@@ -38,16 +49,18 @@ def bench_squares(
 
     from jigsync.cli.progress import progress_bar
     from jigsync.cutting.squares import SquareOptions
+    from jigsync.cutting.web import WebOptions
     from jigsync.io.images import list_images
     from jigsync.studies.squares import run_squares
     from jigsync.values.layout import Grid
 
     options = SquareOptions(side, None if grid is None else Grid.parse(grid), erode, turns)
+    web = WebOptions(downsize, _qualities(jpeg), border)
     files = list_images(pictures)[:limit]
     rows = []
     with progress_bar() as bar:
         bar("pictures", 0, len(files))
-        for row in run_squares(files, options, solver, measurer, seed, time_limit):
+        for row in run_squares(files, options, solver, measurer, seed, time_limit, web):
             rows.append(row)
             bar("pictures", len(rows), len(files))
     count = len(rows)
@@ -69,3 +82,15 @@ def bench_squares(
     values = [f"{means[name]:.1%}" for name in shares]
     table.add_row(f"mean of {count}", "", *values, f"{means['perfect']} of {count}", f"{means['seconds']:.1f}")
     console().print(table)
+
+
+def _qualities(text: str | None) -> tuple[int, int] | None:
+    """75-95, or 80 for one."""
+    from jigsync.values.errors import bad_value
+
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d{1,3})\s*(?:-\s*(\d{1,3}))?\s*", text)
+    if match is None:
+        raise bad_value("jpeg", "a picture of the web", "a quality such as 80 or 75-95", text)
+    return int(match[1]), int(match[2] or match[1])

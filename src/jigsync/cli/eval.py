@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from jigsync.io.terminal import console, say, say_json, say_line
+from jigsync.io.terminal import say, say_json, say_line
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from jigsync.evaluate.plan import Wanted
+    from jigsync.cutting.handed import Presentation
+    from jigsync.cutting.tear_options import Style
     from jigsync.evaluate.predict import Report
-    from jigsync.evaluate.run import Evaluation
     from jigsync.evaluate.spec import Spec
-    from jigsync.io.remote import Place
-    from jigsync.score.intervals import Interval
+    from jigsync.evaluate.wanted import Wanted
 
-SHOWN = ("PA", "AA", "AA+rot", "SRA")
-WIDE = 110
-"""Columns of a terminal from which on an interval stands beside its estimate instead of below it."""
-WRITTEN = (".csv", ".html", ".jpg")
 EVERY = 60.0
 """Seconds between two lines about progress where there is no terminal."""
 
@@ -38,29 +32,58 @@ def eval(
         str | None, typer.Option(help="manifest.jsonl of a corpus by `jigsync sweep`, or its folder or URL.")
     ] = None,
     gap: Annotated[Path | None, typer.Option(help="Folder of the GAP data set.")] = None,
-    grids: Annotated[str | None, typer.Option(help="Such as 3,5,4x6.", show_default="3,5,10")] = None,
+    fragments: Annotated[
+        Path | None,
+        typer.Option(help="Folder of puzzles that nobody here made: puzzle/ and truth.json, alone or in sets."),
+    ] = None,
+    grids: Annotated[
+        str | None, typer.Option(help="Such as 3,5,4x6.", show_default="3,5,10; none with --pieces")
+    ] = None,
     severities: Annotated[
         str | None, typer.Option(help="all, or some of clean,light,medium,heavy,severe,eroded.", show_default="all")
+    ] = None,
+    presentation: Annotated[
+        str | None, typer.Option(help="Some of cell,cropped,any.", show_default="cell; any for torn pieces")
+    ] = None,
+    pieces: Annotated[
+        str | None, typer.Option(help="Numbers of pieces to tear, such as 9,25,100.", show_default="nothing is torn")
+    ] = None,
+    style: Annotated[
+        str | None, typer.Option(help="How to tear: some of tear,cuts,knobs.", show_default="tear")
+    ] = None,
+    erosions: Annotated[
+        str | None,
+        typer.Option(
+            help="Of tears: mean depths off every edge as shares of the size, such as 0,0.02; nothing else is damaged.",
+            show_default="those of the severities",
+        ),
     ] = None,
     solvers: Annotated[str, typer.Option(help="See `jigsync solvers`; tree:mgc is tree with the measurer mgc.")] = (
         "jigsync"
     ),
     measurers: Annotated[
-        str | None, typer.Option(help="Every solver runs with each of them.", show_default="learned")
+        str | None,
+        typer.Option(help="Every solver runs with each of them.", show_default="what fits, as `jigsync solve` has it"),
     ] = None,
     weights: Annotated[
         Path | None, typer.Option(help="For measurers that take some, instead of their own.", metavar="FILE")
     ] = None,
     puzzles: Annotated[
-        int | None, typer.Option(min=1, help="Of every grid and severity.", show_default="one a picture")
+        int | None, typer.Option(min=1, help="Of every setting, or set of fragments.", show_default="one a picture")
     ] = None,
     gauge: Annotated[
-        Literal["model", "best4"], typer.Option(help="Which one leads; both are computed: model is as answered.")
+        Literal["model", "best4"],
+        typer.Option(help="Which one leads the table of slots; both are computed: model is as answered."),
     ] = "model",
     turns: Annotated[bool, typer.Option("--turns/--no-turns", help="Turn fragments, or say they are upright.")] = True,
     known_grid: Annotated[bool, typer.Option("--known-grid", help="Tell the solvers rows and cols.")] = False,
     cell: Annotated[
-        int | None, typer.Option(min=8, help="Cell pitch in pixels.", show_default="128; 64 from 10 rows or cols on")
+        int | None,
+        typer.Option(
+            min=8,
+            help="Cell pitch, and size of torn pieces, in pixels.",
+            show_default="128; 64 from 10 rows or cols on",
+        ),
     ] = None,
     split: Annotated[
         str | None, typer.Option(help="Only pictures of train, val or test.", show_default="all; GAP: test")
@@ -75,7 +98,10 @@ def eval(
         str | None,
         typer.Option(help="HOST:PORT of a running Ray, or auto.", show_default="a Ray of its own", metavar="ADDRESS"),
     ] = None,
-    gallery: Annotated[int, typer.Option(min=0, help="Puzzles of every grid and severity in the report.")] = 2,
+    others: Annotated[
+        bool, typer.Option("--others", help="Score by the metrics of RePAIR, Derech, ShreddingNet and PairingNet too.")
+    ] = False,
+    gallery: Annotated[int, typer.Option(min=0, help="Puzzles of every setting in the report.")] = 2,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="In the gallery, tint fragments in blue, the more the less sure.")
     ] = False,
@@ -89,32 +115,64 @@ def eval(
     everything.
     """
 
+    from jigsync.cli.eval_tables import show
     from jigsync.cli.progress import progress_bar
     from jigsync.corpus.engines import open_engine, processes_here
-    from jigsync.evaluate import run
+    from jigsync.evaluate import plan, run
     from jigsync.evaluate.cache import Config
     from jigsync.evaluate.gallery import chosen, shown
     from jigsync.evaluate.plan import methods_of
     from jigsync.evaluate.predict import predict
     from jigsync.evaluate.report import write_report
+    from jigsync.evaluate.wanted import Wanted
     from jigsync.io.remote import place
+    from jigsync.values.layout import Grid
 
     root = place(out)
-    scored_only = images is None and manifest is None and gap is None
+    sources = {"--images": images, "--manifest": manifest, "--gap": gap, "--fragments": fragments}
+    scored_only = not any(sources.values())
     if scored_only:
         specs, config, seed = run.reopen(root)
     else:
-        wanted = _wanted(grids, severities, puzzles, cell, turns, split, seed, from_images=not (manifest or gap))
-        methods = methods_of(_listed(solvers), _listed(measurers or ""))
+        asked: dict[str, object] = {
+            "--grids": grids,
+            "--severities": severities,
+            "--presentation": presentation,
+            "--pieces": pieces,
+        }
+        asked |= {"--style": style, "--erosions": erosions, "--cell": cell, "--split": split}
+        _check(sources, {**asked, "--no-turns": None if turns else True})
+        cut = manifest is None and gap is None and fragments is None
+        listed = grids if grids is not None else "3,5,10" if cut and pieces is None else ""
+        wanted = Wanted(
+            tuple(Grid.parse(text) for text in _listed(listed)),
+            () if severities is None or severities.strip() == "all" else _listed(severities),
+            puzzles,
+            cell,
+            turns,
+            split or "",
+            seed,
+            cast("tuple[Presentation, ...]", _listed(presentation)),
+            tuple(int(_number("pieces", text)) for text in _listed(pieces)),
+            cast("tuple[Style, ...]", _listed(style)),
+            tuple(_number("erosions", text) for text in _listed(erosions)),
+        )
+        methods = methods_of(_listed(solvers), _listed(measurers))
         config = Config.of(methods, known_grid, time_limit, weights)
         corpus = None if manifest is None else place(manifest)
         with open_engine(engine, address, workers) as where:
-            specs = _plan(root, images, corpus, gap, wanted, processes_here(engine, workers))
+            run.check_folder(root)
+            if gap is not None:
+                specs = plan.from_gap(gap, wanted)
+            elif corpus is not None:
+                specs = plan.from_manifest(corpus, images, wanted)
+            else:
+                specs = _specs(images, fragments, wanted, processes_here(engine, workers))
             run.begin(root, specs, config, wanted.seed)
             with _progress() as report:
                 predict(specs, config, root, where, report)
     with progress_bar() as bar:
-        found = run.evaluate(root, specs, config, seed, gauge, scored_only, bar)
+        found = run.evaluate(root, specs, config, seed, gauge, scored_only, bar, others)
         run.write_tables(found)
         pictures = []
         for one in shown(found, picked := chosen(found, gallery), confidence):
@@ -124,48 +182,46 @@ def eval(
     if as_json:
         say_json(found.to_json())
     else:
-        _show(found)
+        show(found)
 
 
-def _wanted(
-    grids: str | None,
-    severities: str | None,
-    puzzles: int | None,
-    cell: int | None,
-    turns: bool,
-    split: str | None,
-    seed: int,
-    from_images: bool,
-) -> Wanted:
-    from jigsync.evaluate.plan import Wanted
-    from jigsync.values.layout import Grid
-
-    listed = _listed(grids or ("3,5,10" if from_images else ""))
-    names = () if severities is None or severities.strip() == "all" else _listed(severities)
-    return Wanted(tuple(Grid.parse(text) for text in listed), names, puzzles, cell, turns, split or "", seed)
-
-
-def _plan(
-    root: Place, images: Path | None, manifest: Place | None, gap: Path | None, wanted: Wanted, workers: int
-) -> list[Spec]:
-    """The puzzles; pictures are looked at on this machine, whatever the engine."""
-    from jigsync.cli.progress import progress_bar
-    from jigsync.evaluate import plan, run
+def _check(sources: Mapping[str, object], asked: Mapping[str, object]) -> None:
+    """OptionError for two sources, and for settings of puzzles that are there already."""
     from jigsync.values.errors import OptionError
 
-    if gap is not None and (images or manifest):
-        raise OptionError("--gap goes with neither --images nor --manifest: its puzzles are cut already.")
-    run.check_folder(root)
-    if gap is not None:
-        return plan.from_gap(gap, wanted)
-    if manifest is not None:
-        return plan.from_manifest(manifest, images, wanted)
-    assert images is not None
-    with progress_bar() as bar:
-        specs, skipped = plan.from_pictures(images, wanted, workers, bar)
+    named = [name for name, value in sources.items() if value is not None]
+    given = [name for name, value in asked.items() if value is not None]
+    if "--gap" in named and named != ["--gap"]:
+        raise OptionError(
+            "--gap goes with neither --images nor --manifest nor --fragments: its puzzles are cut already."
+        )
+    if "--fragments" in named and (others := [name for name in named if name != "--fragments"] + given):
+        raise OptionError(f"--fragments takes puzzles as they are: it does not go with {others[0]}.")
+
+
+def _specs(images: Path | None, fragments: Path | None, wanted: Wanted, workers: int) -> list[Spec]:
+    """Puzzles of pictures or folders of fragments; both are looked at on this machine, whatever the engine."""
+    from jigsync.cli.progress import progress_bar
+    from jigsync.evaluate.found import from_fragments
+    from jigsync.evaluate.plan import from_pictures
+
+    if fragments is not None:
+        specs, skipped = from_fragments(fragments, wanted.puzzles, wanted.seed)
+    else:
+        assert images is not None
+        with progress_bar() as bar:
+            specs, skipped = from_pictures(images, wanted, workers, bar)
     for entry in skipped:
         say_line(f"Skipped: {entry.reason}", err=True)
     return specs
+
+
+def _number(name: str, text: str) -> float:
+    from jigsync.values.errors import bad_value
+
+    if not re.fullmatch(r"\d{1,9}" if name == "pieces" else r"\d{0,3}\.?\d{1,9}", text):
+        raise bad_value(name, "an evaluation", "a list of numbers", text)
+    return float(text)
 
 
 @contextmanager
@@ -200,102 +256,5 @@ def _minutes(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-# ---------------------------------------------------------------------------------------------- tables
-
-
-def _show(found: Evaluation) -> None:
-
-    from jigsync.evaluate.table import ALL_KINDS
-    from jigsync.io.files import list_names
-
-    screen = console()
-    screen.print(_main_table(found, beside=screen.width >= WIDE))
-    if len({line.kind for line in found.lines}) > 1:
-        screen.print(_kind_table(found))
-    if found.pairs:
-        screen.print(_pair_table(found))
-    for line in found.lines:
-        if line.kind == ALL_KINDS and line.remarks:
-            screen.print(f"{line.method.label} on {line.grid} {line.severity}: {line.remarks}", markup=False)
-    if found.missing:
-        screen.print(f"{found.missing} predictions are not there yet.")
-    files = ", ".join(name for name in list_names(found.root) if name.endswith(WRITTEN))
-    screen.print(f"Written to {found.root}: {files}", soft_wrap=True, markup=False)
-
-
-class _Sections:
-    """A table with a heading wherever the setting changes."""
-
-    def __init__(self, title: str, *columns: str) -> None:
-        from rich import box
-        from rich.table import Table
-
-        self.table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, title=title)
-        self.table.title_justify = "left"
-        for name in columns:
-            self.table.add_column(name, justify="left" if not name else "right", no_wrap=True)
-        self._setting = ""
-
-    def add(self, setting: str, *values: str) -> None:
-        if setting != self._setting:
-            if self._setting:
-                self.table.add_section()
-            self.table.add_row(f"[bold]{setting}[/bold]")
-            self._setting = setting
-        self.table.add_row(*values)
-
-
-def _main_table(found: Evaluation, beside: bool) -> Table:
-    """All kinds together; intervals beside their estimates, or below them."""
-    from jigsync.evaluate.table import ALL_KINDS
-
-    title = f"Per cent of {len(found.specs)} puzzles with 95 % intervals, gauge: {found.lead}"
-    table = _Sections(title, "", "n", *SHOWN, "gauge right" if beside else "gauge", "s")
-    for line in (line for line in found.lines if line.kind == ALL_KINDS):
-        setting = f"{line.grid} {line.severity}"
-        if not line.by_gauge:
-            table.add(setting, line.method.label, "0", "refused")
-            continue
-        shares = [_share(line.by_gauge[found.lead][name], beside) for name in SHOWN]
-        right = "-" if line.gauge_right is None else _share(line.gauge_right, beside)
-        table.add(setting, line.method.label, str(line.puzzles), *shares, right, _seconds(line.seconds))
-    return table.table
-
-
-def _kind_table(found: Evaluation) -> Table:
-    """The leading measure by kind of picture."""
-    from jigsync.evaluate.table import ALL_KINDS
-
-    kinds = sorted({line.kind for line in found.lines} - {ALL_KINDS})
-    table = _Sections(f"AA+rot by kind of picture, gauge: {found.lead}", "", *kinds)
-    values = {(line.grid, line.severity, line.method, line.kind): line for line in found.lines}
-    for grid, severity, method in dict.fromkeys((line.grid, line.severity, line.method) for line in found.lines):
-        of = [values.get((grid, severity, method, kind)) for kind in kinds]
-        shares = [_share(line.by_gauge[found.lead]["AA+rot"], True) if line and line.by_gauge else "-" for line in of]
-        table.add(f"{grid} {severity}", method.label, *shares)
-    return table.table
-
-
-def _pair_table(found: Evaluation) -> Table:
-    """The first method against each other one: difference in AA+rot, interval, signs."""
-    title = f"{found.methods[0].label} minus another on the same puzzles, points of AA+rot, gauge: {found.lead}"
-    table = _Sections(title, "", "n", "difference", "better", "equal", "worse")
-    for pair in (pair for pair in found.pairs if pair.first == found.methods[0]):
-        interval, signs = pair.by_gauge[found.lead]["AA+rot"]
-        told = f"{100 * interval.estimate:+.1f} [dim][{100 * interval.low:+.1f}, {100 * interval.high:+.1f}][/dim]"
-        counts = (str(count) for count in (signs.better, signs.equal, signs.worse))
-        table.add(f"{pair.grid} {pair.severity}", f"- {pair.second.label}", str(interval.n), told, *counts)
-    return table.table
-
-
-def _share(interval: Interval, beside: bool) -> str:
-    low, high = (f"{100 * value:.1f}".removesuffix(".0") for value in (interval.low, interval.high))
-    return f"{100 * interval.estimate:.1f}{' ' if beside else chr(10)}[dim]{low}-{high}[/dim]"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())

@@ -30,7 +30,7 @@ def reproduce(
         str | None, typer.Option("--measurer", help="Who measures torn pictures, for studies that tear some.")
     ] = None,
     fragments: Annotated[
-        Path | None, typer.Option("--fragments", help="Folder of published sets of fragments: SET/PUZZLE/truth.json.")
+        Path | None, typer.Option("--fragments", help="Folder of puzzles that nobody here made, for studies of such.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
@@ -56,6 +56,9 @@ def reproduce(
     for one in names:
         start = time.perf_counter()
         inputs = {key: value for key, value in given.items() if name != "all" or key in studies.takes(one)}
+        if name == "all" and (reason := studies.lacking(one, inputs)):
+            say_line(f"jigsync: {one} was skipped. {reason}", err=True)
+            continue
         try:
             with progress_bar() as report:
                 result = studies.run(one, full=full, workers=workers, seed=seed, progress=report, inputs=inputs)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jigsync.score.cells import Scores
     from jigsync.score.poses import PoseScores
     from jigsync.solution import Solution
+    from jigsync.values.puzzle import Puzzle
     from jigsync.values.truth import Truth
 
 MEANING: Final = {
@@ -40,6 +41,9 @@ def score(
             show_default="the folder 'puzzle' beside the truth",
         ),
     ] = None,
+    others: Annotated[
+        bool, typer.Option("--others", help="Also the metrics of RePAIR, Derech, ShreddingNet and PairingNet.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON, in 0..1.")] = False,
 ) -> None:
     """Score a solution against the truth.
@@ -58,18 +62,23 @@ def score(
     answer, home = load_solution(solution), load_truth(truth)
     beside = truth.parent / PUZZLE_FOLDER
     folder = puzzle or (beside if beside.is_dir() else None)
-    poses = score_poses(answer, home, None if folder is None else load_puzzle(folder))
+    pixels = None if folder is None else load_puzzle(folder)
+    poses = score_poses(answer, home, pixels)
+    theirs = _theirs(answer, home, pixels) if others else {}
     cells = _cells(answer, home, poses)
     if as_json:
         head = {"solution": str(solution), "truth": str(truth), "status": answer.status, "solver": answer.solver}
         counts = {"fragments": poses.fragments, "placed": poses.placed}
         by_cells = {} if cells is None else cells.to_json()
-        say_json({**head, **counts, **by_cells, "poses": poses.to_json()})
+        more = {"others": {name: value for name, (value, _) in theirs.items()}} if others else {}
+        say_json({**head, **counts, **by_cells, "poses": poses.to_json(), **more})
         return
     screen = console()
     if cells is not None:
         screen.print(_cell_table(cells))
     screen.print(_pose_table(poses))
+    if theirs:
+        screen.print(_their_table(theirs))
     screen.print(f"Upright: {_upright(poses)}.", soft_wrap=True)
     if answer:
         words = _pose_words(poses) if cells is None else _words(cells)
@@ -91,6 +100,29 @@ def _cells(answer: Solution, home: Truth, poses: PoseScores) -> Scores | None:
         return None
     known = {name: placed for name, placed in answer.placement.items() if name not in poses.foreign}
     return score_cells(replace(answer, placement=known), home)
+
+
+def _theirs(answer: Solution, home: Truth, puzzle: Puzzle | None) -> dict[str, tuple[float | None, float | None]]:
+    """metric of others -> its value, and the mean of what guesses reach."""
+    from jigsync.score.posed import posed
+    from jigsync.score.theirs import their_chance, their_scores
+    from jigsync.values.errors import OptionError
+
+    if puzzle is None:
+        raise OptionError("--others measures overlaps of fragments, and needs their pixels: name --puzzle.")
+    both = posed(answer, home, puzzle)
+    chance = their_chance(both, puzzle, 0)
+    return {name: (value, chance.get(name)) for name, value in their_scores(both, puzzle).items()}
+
+
+def _their_table(theirs: dict[str, tuple[float | None, float | None]]) -> Table:
+    from jigsync.score.theirs import THEIR_ERRORS, THEIRS
+
+    table = _table("others", "", "chance")
+    for name, values in theirs.items():
+        told = [("-" if v is None else f"{v:.1f}") if name in THEIR_ERRORS else _percent(v) for v in values]
+        table.add_row(name, *told, THEIRS[name])
+    return table
 
 
 def _cell_table(scores: Scores) -> Table:

@@ -98,7 +98,7 @@ def make(recipe: Recipe, pictures: Sequence[Rgb], seed: int) -> Pile:
 
 def _tearing(recipe: Recipe, pieces: int, rng: np.random.Generator) -> TearOptions:
     if recipe.lying == "knobs":
-        return TearOptions(pieces, CELL, "knobs")
+        return TearOptions(pieces - pieces % 4, CELL, "knobs")  # a number that fills rows and columns
     if recipe.lying == "tears":
         return TearOptions(pieces, CELL)
     wear = WEAR[recipe.severity]

@@ -24,6 +24,7 @@ class Stage(IntEnum):
     ANGLE = 7
     TEAR = 8
     RIM = 9
+    WEB = 10
     LAY_TURN = 20
     LAY_PAIRS = 21
     LAY_PLACE = 22

@@ -3,6 +3,7 @@
     RUN/eval.json                                    what was asked for last
     RUN/puzzles.jsonl                                its puzzles, one a line
     RUN/truths/<puzzle>.json                         truth.json of every puzzle
+    RUN/shapes/<puzzle>.json                         its fragments' outlines, by which placements are scored
     RUN/predictions/<puzzle>/<method>-<key>.jsonl    a line about the answer, then one row a fragment
     RUN/claims/<puzzle>.lock                         held by the process that works on it
 
@@ -29,10 +30,12 @@ from jigsync.io.files import read_json, read_jsonl, write_json, write_jsonl
 from jigsync.io.remote import Place, Remote
 from jigsync.io.schema import Node
 from jigsync.io.seal import SEAL, check_seal, checksum, sealed
+from jigsync.io.shapes_file import load_shapes, save_shapes
 from jigsync.io.solution_file import parse_solution, solution_json
 from jigsync.io.truth_file import parse_truth, truth_json
 from jigsync.solution import Solution
 from jigsync.values.errors import FormatError, InputError, OptionError, bad_value
+from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
 
 FORMAT: Final = "jigsync-prediction/1"
@@ -123,9 +126,14 @@ class Cache:
         """The file of a puzzle's truth."""
         return self.root / "truths" / f"{spec.name}.json"
 
+    def shapes_path(self, spec: Spec) -> Place:
+        """The file of its fragments' outlines."""
+        return self.root / "shapes" / f"{spec.name}.json"
+
     def has(self, spec: Spec, method: Method, config: Config) -> bool:
-        """Is there a prediction, and the truth to score it by?"""
-        return self.path(spec, method, config).is_file() and self.truth_path(spec).is_file()
+        """Is there a prediction, and what it is scored by?"""
+        files = self.path(spec, method, config), self.truth_path(spec), self.shapes_path(spec)
+        return all(path.is_file() for path in files)
 
     def lacking(self, specs: Sequence[Spec], config: Config) -> list[Spec]:
         """Those of which a prediction is missing; at a URL by one listing instead of a question each."""
@@ -187,10 +195,16 @@ class Cache:
         threads, note = head.key("threads").integer(1, 10**6), head.key("note").text()
         return Prediction(solution, outcome.value, seconds, measured, threads, note)
 
-    def write_truth(self, spec: Spec, truth: Truth) -> None:
-        """Keeps a puzzle's truth."""
+    def write_truth(self, spec: Spec, truth: Truth, puzzle: Puzzle) -> None:
+        """Keeps a puzzle's truth, and its fragments' outlines."""
         if not self.truth_path(spec).is_file():
             write_json(self.truth_path(spec), sealed(truth_json(truth)))
+        if not self.shapes_path(spec).is_file():
+            save_shapes(self.shapes_path(spec), puzzle)
+
+    def read_shapes(self, spec: Spec) -> Puzzle:
+        """A puzzle's fragments as black shapes."""
+        return load_shapes(self.shapes_path(spec))
 
     def read_truth(self, spec: Spec) -> Truth:
         """A puzzle's truth."""

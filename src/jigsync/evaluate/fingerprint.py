@@ -31,13 +31,24 @@ ALGORITHM: Final = 1
 """Raised by hand when a prediction must not be reused although no file says so."""
 
 PACKAGE: Final = Path(jigsync.__file__).parent
-GENERATOR: Final = ("jigsync.cutting.generate", "jigsync.io.images")
+AUTO: Final = "auto"
+"""The measurer of evaluations when none is named: whatever fits the fragments, as `jigsync solve` has it."""
+GENERATOR: Final = ("jigsync.cutting.generate", "jigsync.cutting.tear", "jigsync.io.images")
 """What makes a puzzle from a picture's bytes."""
+CHOICE: Final = "jigsync.measure.choice"
 SOLVING: Final = (
     "jigsync.solvers.base",
+    "jigsync.solvers.lattice",
+    "jigsync.solvers.split",
     "jigsync.gauge",
+    "jigsync.belief",
+    "jigsync.advice",
+    "jigsync.pictures",
 )
 """What every solve goes through besides the solver and the measurer; jigsync.api counts as a file."""
+
+SHOWN: Final = 12
+"""Digits of a sha256 that people are shown."""
 
 _NO_PART: Final = ("jigsync", "jigsync.io.remote")
 """Not followed: the package itself only names what others import, and where a file is kept changes no answer."""
@@ -57,10 +68,32 @@ def generator_identity() -> dict[str, Any]:
 
 def method_identity(solver: str, measurer: str, weights: Path | None = None) -> dict[str, Any]:
     """What the answers of a solver with a measurer depend on; OptionError when there is no such one."""
-    tool, meter = solvers.get(solver), meter_of(measurer, weights)
-    roots = (*SOLVING, type(tool).__module__, type(meter).__module__)
-    found = identity(roots, extra=(PACKAGE / "api.py",))
-    return {"solver": solver, "measurer": measurer, "weights": _weights(meter), "algorithm": ALGORITHM, **found}
+    roots, told = roots_of(solver, measurer), ""
+    if measurer != AUTO:
+        told = _weights(meter_of(measurer, weights))
+    own = {"solver": solver, "measurer": measurer, "weights": told, "algorithm": ALGORITHM}
+    found = networks(roots, measurer)
+    if weights is not None and takes_weights(measurer):
+        found["given"] = _file_hash(weights)[:SHOWN]
+    return {**own, "networks": found, **identity(roots, extra=(PACKAGE / "api.py",))}
+
+
+def roots_of(solver: str, measurer: str) -> list[str]:
+    """The modules that a method begins with, besides jigsync.api; OptionError when there is no such one."""
+    roots = [*SOLVING, type(solvers.get(solver)).__module__]
+    if solver == solvers.DEFAULT:  # free puzzles are left to another one
+        roots.append(type(solvers.get(solvers.DEFAULT_FREE)).__module__)
+    return [*roots, CHOICE if measurer == AUTO else type(measurers.get(measurer)).__module__]
+
+
+def networks(roots: Sequence[str], measurer: str = "") -> dict[str, str]:
+    """Shipped network -> the first digits of its sha256, of all that some modules may run."""
+    named = {f"{measurer}.onnx"}
+    for path in closure(roots)[0].values():
+        named |= set() if path is None else _onnx_named(path)
+    folder = PACKAGE / "weights"
+    there = [name for name in sorted(named) if (folder / name).is_file()]
+    return {name.removesuffix(".onnx"): _file_hash(folder / name)[:SHOWN] for name in there}
 
 
 def meter_of(name: str, weights: Path | None) -> Measurer:
@@ -74,6 +107,8 @@ def meter_of(name: str, weights: Path | None) -> Measurer:
 
 def takes_weights(name: str) -> bool:
     """Can the measurer of this name be given a file of weights?"""
+    if name == AUTO:
+        return False
     meter: Any = measurers.get(name)
     return is_dataclass(meter) and any(field.name == "weights" for field in fields(meter))
 
@@ -134,6 +169,13 @@ def _imports(path: Path, module: str) -> tuple[tuple[str, ...], frozenset[str]]:
         elif top not in sys.stdlib_module_names:
             others.add(top)
     return tuple(ours), frozenset(others)
+
+
+@cache
+def _onnx_named(path: Path) -> frozenset[str]:
+    nodes = ast.walk(ast.parse(path.read_bytes()))
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return frozenset(text for text in texts if re.fullmatch(r"\w+\.onnx", text))
 
 
 def _imported(tree: ast.AST, module: str) -> Iterator[tuple[str, str]]:

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from jigsync.evaluate.cache import Cache
 from jigsync.evaluate.run import Evaluation
 from jigsync.evaluate.scores import Scored
-from jigsync.evaluate.spec import Spec
-from jigsync.evaluate.table import setting_order
+from jigsync.evaluate.spec import Setting, Spec
+from jigsync.evaluate.table import LEAD
 from jigsync.render.gallery import Panel, panels
 from jigsync.score.align import aligned
 from jigsync.values.errors import JigsyncError
-from jigsync.values.layout import Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,26 +30,25 @@ class Shown:
     @property
     def name(self) -> str:
         """What it is, for people."""
-        return f"{self.spec.grid} {self.spec.severity}, {self.spec.picture}"
+        return f"{self.spec.setting.label}, {self.spec.picture}"
 
 
 def chosen(found: Evaluation, count: int) -> list[Spec]:
     """`count` puzzles of every setting, at ranks (k + 1/2) / count of the first method that answered them."""
-    groups: dict[tuple[Grid, str], dict[str, Scored]] = {}
+    groups: dict[Setting, dict[str, Scored]] = {}
     for one in found.scored:
         if one.outcome != "refused":
             groups.setdefault(one.spec.setting, {}).setdefault(one.spec.name, one)
     out = []
-    for setting in sorted(groups, key=lambda setting: setting_order(*setting)):
-        ranked = sorted(groups[setting].values(), key=lambda one: (_rank(one, found), one.spec.seed))
+    for setting in sorted(groups, key=lambda setting: setting.order):
+        ranked = sorted(groups[setting].values(), key=lambda one: (_rank(one), one.spec.seed))
         places = dict.fromkeys(int((k + 0.5) / count * len(ranked)) for k in range(count))
         out += [ranked[place].spec for place in places]
     return out
 
 
-def _rank(one: Scored, found: Evaluation) -> tuple[float, float, float]:
-    aa_rot, aa, sra = (one.of(measure, found.lead) for measure in ("AA+rot", "AA", "SRA"))
-    return aa_rot, aa, sra
+def _rank(one: Scored) -> tuple[float, ...]:
+    return tuple(one.poses[measure] or 0.0 for measure in (LEAD, "largest", "contacts", "upright"))
 
 
 def shown(found: Evaluation, specs: Sequence[Spec], confidence: bool) -> Iterator[Shown]:

@@ -19,7 +19,7 @@ from jigsync.api import solve
 from jigsync.corpus.pool import Workers, run_units
 from jigsync.corpus.sweep import SHARED_SECONDS
 from jigsync.evaluate.cache import Cache, Config, Outcome, Prediction
-from jigsync.evaluate.fingerprint import meter_of, method_identity
+from jigsync.evaluate.fingerprint import AUTO, meter_of, method_identity
 from jigsync.evaluate.spec import Method, Spec
 from jigsync.io.remote import Place, Remote, only_here
 from jigsync.solution import Solution
@@ -114,23 +114,23 @@ def work(unit: Unit) -> bool:
         if todo:
             _check_code(unit.config)
             puzzle, truth = unit.spec.source.make()
-            stored.write_truth(unit.spec, truth)
+            stored.write_truth(unit.spec, truth, puzzle)
             for measurer, methods in groupby(todo, key=lambda method: method.measurer):
                 _solve_all(unit, puzzle, measurer, list(methods), stored)
     return True
 
 
 def _solve_all(unit: Unit, puzzle: Puzzle, measurer: str, methods: Sequence[Method], stored: Cache) -> None:
-    """One measurement, every solver that goes by it."""
+    """One measurement, every solver that goes by it; without a measurer every solver asks for readings as it goes."""
     start = time.perf_counter()
     try:
-        measured = meter_of(measurer, unit.config.weights).measure(puzzle)
+        measured = None if measurer == AUTO else meter_of(measurer, unit.config.weights).measure(puzzle)
     except Exception as error:
         for method in methods:
             outcome, solution = _failed(puzzle, method, error)
             stored.write(unit.spec, method, unit.config, Prediction(solution, outcome, 0.0, 0.0, unit.threads))
         return
-    measuring = time.perf_counter() - start
+    measuring = 0.0 if measured is None else time.perf_counter() - start
     note = str(getattr(measured, "note", ""))
     for method in methods:
         outcome, solution, seconds = _solve(unit, puzzle, method, measured)
@@ -138,7 +138,9 @@ def _solve_all(unit: Unit, puzzle: Puzzle, measurer: str, methods: Sequence[Meth
         stored.write(unit.spec, method, unit.config, answer)
 
 
-def _solve(unit: Unit, puzzle: Puzzle, method: Method, measured: Measurements) -> tuple[Outcome, Solution, float]:
+def _solve(
+    unit: Unit, puzzle: Puzzle, method: Method, measured: Measurements | None
+) -> tuple[Outcome, Solution, float]:
     start = time.perf_counter()
     outcome: Outcome = "answered"
     try:

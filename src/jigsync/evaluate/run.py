@@ -20,7 +20,7 @@ from jigsync.io.seal import checksum
 from jigsync.score.cells import GAUGES, GaugeName
 from jigsync.values.errors import FormatError, InputError, OptionError
 
-FORMAT: Final = "jigsync-eval/1"
+FORMAT: Final = "jigsync-eval/2"
 TABLES: Final = ("scores.csv", "table.csv", "pairs.csv", "results.json")
 
 
@@ -30,7 +30,8 @@ class Evaluation:
 
     Attributes:
         planned: number of puzzles; of some there may be no prediction yet.
-        lead: the gauge that leads the tables.
+        lead: the gauge that leads the tables of slots.
+        theirs: are the metrics of others among the scores?
     """
 
     root: Place
@@ -41,6 +42,7 @@ class Evaluation:
     pairs: Sequence[Pair]
     lead: GaugeName
     seed: int
+    theirs: bool = False
 
     @property
     def methods(self) -> list[Method]:
@@ -90,7 +92,9 @@ def reopen(root: Place) -> tuple[list[Spec], Config, int]:
     """The puzzles, configuration and seed that a folder was last begun with, whatever the code is by now."""
     path = root / REQUEST_FILE
     if not path.is_file():
-        raise InputError(f"The folder '{root}' holds no evaluation: name --images, --manifest or --gap to begin one.")
+        raise InputError(
+            f"The folder '{root}' holds no evaluation: name --images, --manifest, --gap or --fragments to begin one."
+        )
     head = Node(read_json(path), os.fspath(path))
     head.format(FORMAT)
     methods = {
@@ -114,15 +118,21 @@ def evaluate(
     lead: GaugeName,
     partial: bool = False,
     progress: Progress = silent,
+    theirs: bool = False,
 ) -> Evaluation:
-    """Scores the predictions of some puzzles; `partial` allows some to be missing."""
+    """Scores the predictions of some puzzles.
+
+    Args:
+        partial: some may be missing.
+        theirs: by the metrics of others too.
+    """
     if lead not in GAUGES:
         raise OptionError(f"The gauge must be one of {', '.join(GAUGES)}. Got '{lead}' instead.")
     scored: list[Scored] = []
     for number, spec in enumerate(specs, start=1):
-        scored += score_cache(spec, config, Cache(root))
+        scored += score_cache(spec, config, Cache(root), theirs)
         progress("scores", number, len(specs))
-    found = Evaluation(root, specs, config, scored, lines(scored, seed), pairs(scored, seed), lead, seed)
+    found = Evaluation(root, specs, config, scored, lines(scored, seed), pairs(scored, seed), lead, seed, theirs)
     if not scored or (found.missing and not partial):
         raise InputError(f"The folder '{root}' lacks {found.missing} predictions: run the evaluation to its end first.")
     return found

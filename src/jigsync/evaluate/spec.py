@@ -1,32 +1,21 @@
-"""The values of an evaluation: a method, and a puzzle that can be made again at any time."""
+"""The values of an evaluation: a method, a setting, and a puzzle that can be made again at any time."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from jigsync.cutting.canvas import make_canvas
-from jigsync.cutting.generate import cut_picture
-from jigsync.cutting.options import CutOptions
-from jigsync.io.files import read_bytes
-from jigsync.io.gap import SPLITS as GAP_SPLITS
-from jigsync.io.gap import GapSplit
-from jigsync.io.images import MAX_BYTES, image_bytes_sha256, read_rgb
-from jigsync.io.schema import Node, named
-from jigsync.measure import registry as measurers
-from jigsync.values.errors import ImageError
+from jigsync.cutting.handed import PRESENTATIONS
+from jigsync.cutting.options import SEVERITIES
+from jigsync.evaluate.fingerprint import AUTO
+from jigsync.evaluate.sources import MAX_SEED, Source, parse_source
+from jigsync.io.schema import Node
 from jigsync.values.layout import Grid
-from jigsync.values.puzzle import Puzzle
-from jigsync.values.truth import Truth
 
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
 """What puzzles, solvers and measurers may be called: it is a file name, and never a path."""
-MAX_SEED: Final = 2**64 - 1
+MAX_FRAGMENTS: Final = 10**6
 
 
 def file_name(node: Node) -> str:
@@ -50,50 +39,55 @@ class Method:
 
     @property
     def label(self) -> str:
-        """What tables call it: the solver, and the measurer unless it is the default one."""
-        return self.solver if self.measurer == measurers.DEFAULT else self.name
+        """What tables call it: the solver, and the measurer unless it goes by the fragments."""
+        return self.solver if self.measurer == AUTO else self.name
 
 
 @dataclass(frozen=True)
-class PictureSource:
-    """A puzzle that is cut from a picture."""
+class Setting:
+    """What the puzzles of one row of the table share.
 
-    path: Path
-    sha256: str
-    options: CutOptions
-    seed: int
+    Attributes:
+        form: "3x3", "tear9" or the name of a set of fragments.
+        severity: the damage; "" for fragments that nobody here made.
+        presentation: how fragments are handed over; "" for fragments that nobody here made.
+        grid: rows and cols of the true layout; None where it is free.
+        fragments: of each puzzle; 0 where they differ.
+    """
 
-    def make(self) -> tuple[Puzzle, Truth]:
-        """Cuts it; ImageError when the picture is no longer the one that was planned with."""
-        return cut_picture(self._rgb(), self.options, self.seed, self.sha256, f"The picture '{self.path}'")
+    form: str
+    severity: str
+    presentation: str
+    grid: Grid | None
+    fragments: int
 
-    def original(self) -> NDArray[np.uint8]:
-        """(H, W, 3): the canvas that was cut, undamaged."""
-        return make_canvas(self._rgb(), self.options, f"The picture '{self.path}'")
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        return " ".join(part for part in (self.form, self.severity, self.presentation) if part)
 
-    def _rgb(self) -> NDArray[np.uint8]:
-        data = read_bytes(self.path, MAX_BYTES)
-        if image_bytes_sha256(data) != self.sha256:
-            raise ImageError(f"The picture '{self.path}' is not the one that was planned with: its bytes changed.")
-        return read_rgb(data, name=str(self.path))
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Small grids, then few pieces, then sets; severities and presentations as their registries have them."""
+        known, handed = list(SEVERITIES), list(PRESENTATIONS)
+        damage = known.index(self.severity) if self.severity in known else len(known)
+        given = handed.index(self.presentation) if self.presentation in handed else len(handed)
+        rows = 0 if self.grid is None else self.grid.rows
+        return self.grid is None, not self.fragments, self.fragments, rows, self.form, damage, self.severity, given
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        grid = None if self.grid is None else list(self.grid.shape)
+        own = {name: getattr(self, name) for name in ("form", "severity", "presentation", "fragments")}
+        return {**own, "grid": grid}
 
-@dataclass(frozen=True)
-class GapSource:
-    """A puzzle of the GAP data set."""
-
-    folder: Path
-    split: str
-    index: int
-
-    def make(self) -> tuple[Puzzle, Truth]:
-        """Reads it."""
-        assert self.split in GAP_SPLITS
-        with GapSplit(self.folder, self.split) as puzzles:
-            return puzzles[self.index]
-
-    def original(self) -> None:
-        """GAP holds no whole pictures."""
+    @classmethod
+    def from_json(cls, node: Node) -> Setting:
+        """The inverse of to_json, checked."""
+        form, severity, presentation = (node.key(key).text() for key in ("form", "severity", "presentation"))
+        grid = node.key("grid").optional()
+        fragments = node.key("fragments").integer(0, MAX_FRAGMENTS)
+        return cls(form, severity, presentation, None if grid is None else grid.grid(), fragments)
 
 
 @dataclass(frozen=True)
@@ -102,56 +96,38 @@ class Spec:
 
     Attributes:
         name: unique, a file name; it ends in a hash of all that the puzzle depends on.
-        picture: what it was cut from, for people.
+        picture: what it was cut from, or what it is called, for people.
         kind: of the picture.
         seed: of the solvers.
         upright: the solvers are told that nothing is turned.
     """
 
     name: str
-    grid: Grid
-    severity: str
+    setting: Setting
     picture: str
     kind: str
     seed: int
     upright: bool
-    source: PictureSource | GapSource
+    source: Source
 
     @property
-    def setting(self) -> tuple[Grid, str]:
-        """Grid and severity."""
-        return self.grid, self.severity
+    def grid(self) -> Grid | None:
+        """The true layout's, where it is one."""
+        return self.setting.grid
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, of which `from_json` makes the same spec again."""
-        source = self.source
-        if isinstance(source, PictureSource):
-            made = {"path": str(source.path), "sha256": source.sha256, "options": source.options.to_json()}
-            told: dict[str, Any] = {**made, "seed": source.seed}
-        else:
-            told = {"folder": str(source.folder), "split": source.split, "index": source.index}
-        own = {name: getattr(self, name) for name in ("name", "severity", "picture", "kind", "seed", "upright")}
-        return {**own, "grid": list(self.grid.shape), "source": told}
+        own = {name: getattr(self, name) for name in ("name", "picture", "kind", "seed", "upright")}
+        return {**own, "setting": self.setting.to_json(), "source": self.source.to_json()}
 
     @classmethod
     def from_json(cls, data: Any, file: str = "puzzles.jsonl") -> Spec:
         """The inverse of to_json, checked; `file` is where it comes from."""
         node = Node(data, file)
-        told, upright = node.key("source"), node.key("upright")
+        upright = node.key("upright")
         if not isinstance(upright.value, bool):
             raise upright.refuse("true or false")
-        source: PictureSource | GapSource
-        if told.has("path"):
-            with named(file):
-                options = CutOptions.from_json(told.key("options").object())
-            seed = told.key("seed").integer(0, MAX_SEED)
-            source = PictureSource(Path(told.key("path").text()), told.key("sha256").text(), options, seed)
-        else:
-            split = told.key("split")
-            if split.value not in GAP_SPLITS:
-                raise split.refuse(f"one of {', '.join(GAP_SPLITS)}")
-            index = told.key("index").integer(0, MAX_SEED)
-            source = GapSource(Path(told.key("folder").text()), split.text(), index)
-        severity, picture, kind = (node.key(key).text() for key in ("severity", "picture", "kind"))
-        name, grid, seed = file_name(node.key("name")), node.key("grid").grid(), node.key("seed").integer(0, MAX_SEED)
-        return cls(name, grid, severity, picture, kind, seed, upright.value, source)
+        picture, kind = (node.key(key).text() for key in ("picture", "kind"))
+        name, seed = file_name(node.key("name")), node.key("seed").integer(0, MAX_SEED)
+        setting, source = Setting.from_json(node.key("setting")), parse_source(node.key("source"))
+        return cls(name, setting, picture, kind, seed, upright.value, source)

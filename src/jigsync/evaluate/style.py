@@ -28,7 +28,7 @@ th:first-child, td:nth-child(2) { text-align: left; }
 thead th { background: var(--head); font-weight: 600; border-bottom: 1px solid var(--rule); }
 tr.first > * { border-top: 1px solid var(--rule); }
 td small { display: block; font-size: .78rem; line-height: 1.2; }
-td:nth-child(2) small { display: inline; }
+td:nth-child(2) small { max-width: 15rem; white-space: normal; }
 strong small { font-weight: normal; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: .5rem 1.5rem; }
 figure { margin: 0; }

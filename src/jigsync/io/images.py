@@ -110,7 +110,7 @@ def image_bytes_sha256(data: bytes) -> str:
 def _open(data: bytes, shown: str, max_pixels: int) -> Image.Image:
     """Reads the header and checks format, size and number of frames."""
     pillow_limit = 2 * (Image.MAX_IMAGE_PIXELS or max_pixels)
-    limit = f"must have at most {min(max_pixels, pillow_limit)} pixels"
+    limit = f"must have at most {min(max_pixels, pillow_limit):,} pixels"
     if too_many := too_many_parts(data):
         raise ImageError(f"The picture '{shown}' must have {too_many}.")
     try:
@@ -121,13 +121,15 @@ def _open(data: bytes, shown: str, max_pixels: int) -> Image.Image:
         raise
     except Image.DecompressionBombError as error:
         found = re.search(r"\d+", str(error))
-        raise ImageError(f"The picture '{shown}' {limit}. It has {found[0] if found else 'more'}.") from None
+        raise ImageError(
+            f"The picture '{shown}' {limit}. It has {format(int(found[0]), ',') if found else 'more'}."
+        ) from None
     except Exception:  # as above: a header parser may raise anything
         known = ", ".join(FORMATS)
         raise ImageError(f"The file '{shown}' is not a picture that can be read: {known} are.") from None
     width, height = picture.size
     if width * height > max_pixels:
-        raise ImageError(f"The picture '{shown}' {limit}. It has {width} x {height} = {width * height}.")
+        raise ImageError(f"The picture '{shown}' {limit}. It has {width} x {height} = {width * height:,}.")
     if width < 1 or height < 1:
         raise ImageError(f"The picture '{shown}' must have at least one pixel. It is {width} x {height}.")
     if frames:

@@ -92,7 +92,7 @@ def extract_fragments(rgba: NDArray[np.uint8], name: str, *, straighten: bool = 
         foreground = fit_background(rgb, name).foreground(rgb)
     parts, specks = find_parts(foreground)
     if not parts:
-        raise ImageError(f"The scan '{name}' must show fragments on its background. There is nothing on it.")
+        raise ImageError(f"No separate fragments were found in '{name}': nothing stands out from the background.")
     if len(parts) > MAX_FRAGMENTS:
         raise ImageError(f"The scan '{name}' must show at most {MAX_FRAGMENTS} fragments. It shows {len(parts)}.")
     cut, found = [], []

@@ -69,6 +69,8 @@ def find_outlines(rgba: NDArray[np.uint8], name: str, background: tuple[int, int
     else:
         at = None if background is None else _colour(rgb, background)
         foreground = fit_background(rgb, name, at).foreground(rgb)
+        if background is not None:
+            foreground = _inside(foreground)
     parts, specks = find_parts(foreground)
     if not parts:
         raise ImageError(f"No separate fragments were found in '{name}': nothing stands out from the background.")
@@ -84,7 +86,9 @@ def merged(outlines: Sequence[Outline]) -> Outline:
     while cv2.connectedComponents(mask)[0] > 2:
         if reach > 2 * max(mask.shape):
             raise InputError("These outlines lie too far apart to be one fragment.")
-        closed = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach)))
+        element = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach))
+        # With room around: at its rim a closing would grow what it closes.
+        closed = cv2.morphologyEx(np.pad(mask, reach), cv2.MORPH_CLOSE, element)[reach:-reach, reach:-reach]
         if cv2.connectedComponents(closed)[0] <= 2:
             mask = np.asarray(closed, dtype=np.uint8)
             break
@@ -98,10 +102,17 @@ def split(outline: Outline, line: NDArray[np.float64]) -> list[Outline]:
     mask = _filled([outline], box)
     cut = mask.copy()
     cv2.polylines(cut, [np.rint(line - box[:2]).astype(np.int32)], False, 0, 2)
-    parts = _traced(cut, box)
+    count, labels = cv2.connectedComponents(cut, connectivity=4)
+    if count > 2:
+        # What the line has taken goes to whichever part is nearest.
+        _, nearest = cv2.distanceTransformWithLabels((labels == 0).astype(np.uint8), cv2.DIST_L2, 3)
+        owner = np.zeros(int(nearest.max()) + 1, dtype=np.int32)
+        owner[nearest[labels > 0]] = labels[labels > 0]
+        labels = np.where(mask > 0, owner[nearest], 0)
+    parts = [part for k in range(1, count) for part in _traced((labels == k).astype(np.uint8), box)[:1]]
     if len(parts) < 2:
         raise InputError("The line must go through the fragment, from outside to outside.")
-    return parts
+    return sorted(parts, key=lambda part: float(part[:, 0].mean()))
 
 
 def brushed(outline: Outline | None, stroke: NDArray[np.float64], radius: float, *, add: bool) -> list[Outline]:
@@ -149,6 +160,18 @@ def _part(outline: Outline) -> Part:
     first = int(rows[0]) - 1, int(cols[0]) - 1
     inside = mask[first[0] : int(rows[-1]) + 2, first[1] : int(cols[-1]) + 2]
     return Part(top + first[0], left + first[1], np.ascontiguousarray(inside))
+
+
+def _inside(foreground: Mask) -> Mask:
+    """Without what reaches two sides of the picture: it lies around the background, not on it."""
+    height, width = foreground.shape
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(foreground)
+    left, top = stats[:, cv2.CC_STAT_LEFT], stats[:, cv2.CC_STAT_TOP]
+    right, bottom = left + stats[:, cv2.CC_STAT_WIDTH], top + stats[:, cv2.CC_STAT_HEIGHT]
+    sides = (left == 0).astype(int) + (top == 0) + (right == width) + (bottom == height)
+    kept = sides < 2
+    kept[0] = False
+    return np.asarray(kept[labels], dtype=np.uint8)
 
 
 def _colour(rgb: NDArray[np.uint8], at: tuple[int, int]) -> NDArray[np.uint8]:

@@ -62,7 +62,7 @@ def contacts_of_poses(puzzle: Puzzle, placement: Placement, sizes: Mapping[str, 
     for name, pixels in zip(puzzle.ids, puzzle.fragments.pixels, strict=True):
         placed = placement.get(name)
         if placed is not None and placed.pose is not None:
-            shape = _shape(pixels, REACH * largest)
+            shape = shape_of(pixels, REACH * largest)
             if shape is not None:
                 shapes.append((name, placed, placed.pose, shape))
     centres = np.array([pose.act(shape.middle) for _, _, pose, shape in shapes]).reshape(-1, 2)
@@ -85,7 +85,7 @@ def contacts_of_poses(puzzle: Puzzle, placement: Placement, sizes: Mapping[str, 
 
 
 @dataclass(frozen=True, eq=False)
-class _Shape:
+class Shape:
     """A fragment's opaque pixels, in pixels from the centre of its picture.
 
     Attributes:
@@ -102,8 +102,8 @@ class _Shape:
     corner: NDArray[np.float64]
 
 
-def _shape(pixels: Pixels, reach: float) -> _Shape | None:
-    """None for a fragment without an opaque pixel."""
+def shape_of(pixels: Pixels, reach: float) -> Shape | None:
+    """The shape, ready for distances up to `reach` pixels; None for a fragment without an opaque pixel."""
     wider = int(np.ceil(reach)) + 2
     opaque = np.pad((pixels[..., 3] >= OPAQUE).astype(np.uint8), wider)
     rows, cols = np.nonzero(opaque - cv2.erode(opaque, np.ones((3, 3), dtype=np.uint8)))
@@ -114,12 +114,18 @@ def _shape(pixels: Pixels, reach: float) -> _Shape | None:
     middle = (border.min(axis=0) + border.max(axis=0)) / 2
     radius = float(np.hypot(*(border - middle).T).max())
     away = cv2.distanceTransform(1 - opaque, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    return _Shape(border, middle, radius, np.asarray(away, dtype=np.float32), corner)
+    return Shape(border, middle, radius, np.asarray(away, dtype=np.float32), corner)
 
 
-def _along(of: _Shape, to: _Shape, to_from_of: Pose, size: float) -> float:
-    """How many pixels of one fragment's border are within reach of another one."""
+def near(of: Shape, to: Shape, to_from_of: Pose, reach: float) -> NDArray[np.bool_]:
+    """Which pixels of one fragment's border are within reach of another one. Shapes: -> (B,)."""
     at = np.rint(to_from_of.act(of.border) - to.corner).astype(np.int64)
     height, width = to.away.shape
     inside = (at >= 0).all(axis=1) & (at[:, 0] < width) & (at[:, 1] < height)
-    return float(np.count_nonzero(to.away[at[inside, 1], at[inside, 0]] <= REACH * size))
+    inside[inside] = to.away[at[inside, 1], at[inside, 0]] <= reach
+    return np.asarray(inside)
+
+
+def _along(of: Shape, to: Shape, to_from_of: Pose, size: float) -> float:
+    """How many pixels of one fragment's border are within REACH of another one."""
+    return float(np.count_nonzero(near(of, to, to_from_of, REACH * size)))

@@ -72,6 +72,18 @@ def bootstrap_mean(values: ArrayLike, rng: np.random.Generator, resamples: int =
     return Interval(float(sample.mean()), float(low), float(high), n)
 
 
+def bootstrap_median(values: ArrayLike, rng: np.random.Generator, resamples: int = 2000) -> Interval:
+    """Percentile bootstrap of a median over puzzles, for errors that are huge where an answer is wrong."""
+    sample = _sample("values", values)
+    medians = np.empty(resamples)
+    step = max(1, _NUMBERS_AT_ONCE // sample.size)
+    for first in range(0, resamples, step):
+        block = medians[first : first + step]
+        block[:] = np.median(rng.choice(sample, (block.size, sample.size)), axis=1)
+    low, high = np.quantile(medians, (0.025, 0.975))
+    return Interval(float(np.median(sample)), float(low), float(high), sample.size)
+
+
 def paired_difference(a: ArrayLike, b: ArrayLike, rng: np.random.Generator, resamples: int = 2000) -> Interval:
     """Mean of a - b over the *same* puzzles with its bootstrap interval: how two solvers are compared.
 

@@ -319,7 +319,7 @@ class Budget:
         if self.stopped:
             return False
         if self._deadline is not None and time.monotonic() >= self._deadline:
-            self.stopped = f"The time limit of {self._request.time_limit:g} s came first."
+            self.stopped = "The time limit came first."
         elif self._request.progress is not None and not self._request.progress(
             Progress(stage, min(1.0, max(0.0, fraction)), energy, self.best)
         ):

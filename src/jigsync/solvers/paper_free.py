@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from jigsync.solvers.base import Assignment, SolveRequest
+from jigsync.solvers.base import Assignment, Budget, SolveRequest
 from jigsync.sync.graph import Graph, Ints
 from jigsync.sync.pose_graph import PosePrior
 from jigsync.sync.poses import CERTAIN, PoseOptions, PoseResult, synchronize_poses
@@ -15,20 +17,23 @@ from jigsync.values.pose import Pose
 
 def solve_free(request: SolveRequest, options: PoseOptions | None = None) -> Assignment:
     """Poses of all fragments that hypotheses or pins hold; of the others nothing is claimed."""
+    budget = Budget(request)
     chosen = request.belonging
     found = request.measurements.hypotheses()
     if len(chosen) < len(request.ids):
         found = found.select(chosen)
     index = {request.ids[k]: at for at, k in enumerate(chosen.tolist())}
     pins = {index[name]: pin for name, pin in request.pins.items()}
-    result = synchronize_poses(found, options, prior=_prior(found, pins), upright=request.upright)
+    result = synchronize_poses(found, options, prior=_prior(found, pins), upright=request.upright, go_on=budget.go_on)
     component = _placed(result.component, pins)
     if not np.any(component >= 0):
-        return Assignment.failure(len(request.ids), "No hypothesis of how two fragments lie is likely to be true.")
+        why = f"No hypothesis of how two fragments lie is likely to be true. {budget.stopped}"
+        return Assignment.failure(len(request.ids), why.strip())
     poses = _poses(request, result, component, pins)
     confidences = np.zeros(len(request.ids))
     confidences[chosen] = np.where(component >= 0, result.confidences, 0.0)
-    return Assignment.free(poses, confidences, result.energy, reason=_reason(component))
+    answer = Assignment.free(poses, confidences, result.energy, reason=_reason(component))
+    return replace(answer, note=budget.stopped)
 
 
 def _prior(found: PairHypotheses, pins: dict[int, Pose]) -> PosePrior | None:

@@ -6,26 +6,24 @@ from the cache.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from functools import partial
+from math import isqrt
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from jigsync import data
 from jigsync.cutting.options import SEVERITIES
-from jigsync.evaluate.cache import Config
-from jigsync.evaluate.plan import Wanted, from_pictures, methods_of
-from jigsync.evaluate.predict import predict
 from jigsync.evaluate.progress import Progress
-from jigsync.evaluate.run import Evaluation, begin, evaluate
+from jigsync.evaluate.run import Evaluation
 from jigsync.evaluate.scores import Scored
 from jigsync.evaluate.table import ALL_KINDS, Line
+from jigsync.evaluate.wanted import Wanted
 from jigsync.measure import registry
 from jigsync.score.cells import GAUGES
 from jigsync.score.intervals import bootstrap_mean, paired_difference
+from jigsync.studies.evaluated import run_wanted
 from jigsync.studies.figure import figure, line_style
 from jigsync.studies.result import Compared, StudyResult
 from jigsync.studies.rows import points
@@ -68,15 +66,8 @@ def run_sizes(
     measurer: str = registry.DEFAULT,
 ) -> StudyResult:
     """The study at chosen sizes; `cell` None goes by the grid."""
-    folder = images if images is not None else data.picture(data.names()[0]).parent
     wanted = Wanted(tuple(Grid(n, n) for n in sizes), tuple(severities), puzzles, cell, seed=seed)
-    specs, _ = from_pictures(folder, wanted, workers, progress)
-    config = Config.of(methods_of(SOLVERS, (measurer,)))
-    with tempfile.TemporaryDirectory() as folder_name:
-        root = Path(folder_name)
-        begin(root, specs, config, seed)
-        predict(specs, config, root, workers, lambda done, total, _: progress("main", done, total))
-        found = evaluate(root, specs, config, seed, "model")
+    found = run_wanted("main", wanted, SOLVERS, (measurer,), workers, progress, images)
     rows = [_row(line) for line in found.lines if line.kind == ALL_KINDS and line.by_gauge]
     rng = np.random.default_rng(seed)
     return StudyResult(
@@ -90,7 +81,7 @@ def run_sizes(
             "sizes": list(sizes),
             "severities": list(severities),
             "seed": seed,
-            "pictures": len({spec.picture for spec in specs}),
+            "pictures": len({spec.picture for spec in found.specs}),
             "measurer": measurer,
         },
         plot=partial(_plot, rows),
@@ -111,8 +102,8 @@ def _row(line: Line) -> dict[str, Any]:
     return {
         "solver": line.method.solver,
         "measurer": line.method.measurer,
-        "n": line.grid.rows,
-        "severity": line.severity,
+        "n": isqrt(line.setting.fragments),
+        "severity": line.setting.severity,
         "puzzles": line.puzzles,
         **figures,
         "gauge_right": None if line.gauge_right is None else line.gauge_right.estimate,
@@ -126,7 +117,7 @@ def _of(found: Evaluation, solver: str, n: int) -> list[Scored]:
     return [
         one
         for one in found.scored
-        if one.method.solver == solver and one.spec.grid.rows == n and one.outcome != "refused"
+        if one.method.solver == solver and one.spec.grid == Grid(n, n) and one.outcome != "refused"
     ]
 
 
@@ -136,11 +127,12 @@ def _compare(solver: str, n: int, scored: Sequence[Scored], rng: np.random.Gener
     paper = "-" if theirs is None else f"{theirs[1]:.1f} %"
     if not scored:
         return Compared(f"{what}: AA, best4", "refused", paper, "takes no puzzles of this size")
-    best = bootstrap_mean([one.of("AA", "best4") for one in scored], rng)
+    best = bootstrap_mean([one.slot("AA", "best4") for one in scored], rng)
     said = ", ".join(
-        f"{name} {100 * np.mean([one.of(name, 'best4') for one in scored]):.1f}" for name in ("PA+rot", "AA+rot", "SRA")
+        f"{name} {100 * np.mean([one.slot(name, 'best4') for one in scored]):.1f}"
+        for name in ("PA+rot", "AA+rot", "SRA")
     )
-    model = 100 * np.mean([one.of("AA+rot", "model") for one in scored])
+    model = 100 * np.mean([one.slot("AA+rot", "model") for one in scored])
     seconds = np.median([one.seconds for one in scored])
     tail = "; cannot be compared: GAP, upright" if theirs else ""
     if n != 3 and theirs is not None and theirs == PAPER.get((solver, 3)):
@@ -162,9 +154,9 @@ def _verdict(found: Evaluation, sizes: Sequence[int], rng: np.random.Generator) 
     )
     told = []
     for n in sizes:
-        ours = {one.spec.name: one.of("AA+rot", "best4") for one in _of(found, SOLVERS[0], n)}
+        ours = {one.spec.name: one.slot("AA+rot", "best4") for one in _of(found, SOLVERS[0], n)}
         for solver in SOLVERS[1:]:
-            theirs = {one.spec.name: one.of("AA+rot", "best4") for one in _of(found, solver, n)}
+            theirs = {one.spec.name: one.slot("AA+rot", "best4") for one in _of(found, solver, n)}
             common = [name for name in ours if name in theirs]
             if common:
                 gain = paired_difference([ours[name] for name in common], [theirs[name] for name in common], rng)

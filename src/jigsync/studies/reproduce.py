@@ -13,6 +13,7 @@ from typing import Any, Final
 from jigsync.evaluate.progress import Progress, silent
 from jigsync.io.csv_rows import csv_bytes
 from jigsync.io.files import write_bytes, write_json
+from jigsync.studies.about import told
 from jigsync.studies.result import Study, StudyResult
 from jigsync.values.errors import MissingExtraError, OptionError
 
@@ -36,13 +37,18 @@ STUDIES: Final[dict[str, str]] = {
     "collapse": "a unary head that is not told the gauge: the plateau, the flat line, and which losses help",
     "continuous": "the angle of single fragments when it may be any: tolerance curves, measured",
     "reliability": "can answers be believed? confidences against how often fragments are right, for every kind of pile",
+    "continuous-puzzles": "clean squares at any angle, n = 3 and 5: fragments right, beside the paper's drawn 6",
+    "frame": "what every measurer loses when fragments do not say where their cells are: shifted, cropped, any angle",
+    "tears": "torn pictures at any angle, over pieces and erosion",
+    "real": "sets of fragments that nobody here made, by our measures and those of others",
+    "web-pictures": "squares of small and compressed pictures, in the form of ImageNet-LSEJ: what costs how much",
     "clean": "clean turned puzzles of 3 x 3, 5 x 5 and 10 x 10, nothing learned, grid unknown",
 }
 """name -> one line; a study is the function `run` of the module jigsync.studies.<name>."""
 
 INPUTS: Final = ("images", "dino", "measurer", "fragments")
 """What some studies take beside the common arguments: a folder of pictures, weights of DINOv2 ViT-S/14, the name of a
-measurer, a folder of published sets of fragments."""
+measurer, a folder of puzzles that nobody here made."""
 
 Inputs = Mapping[str, Path | str]
 """Of INPUTS: files and names."""
@@ -73,6 +79,14 @@ def takes(name: str) -> frozenset[str]:
     return frozenset(inspect.signature(get(name)).parameters) & frozenset(INPUTS)
 
 
+def lacking(name: str, inputs: Inputs) -> str:
+    """A sentence when a study cannot be run without an input that was not given, else ""."""
+    needs = inspect.signature(get(name)).parameters
+    missing = [key for key in INPUTS if key in needs and needs[key].default is inspect.Parameter.empty]
+    left = [f"--{key}" for key in missing if key not in inputs]
+    return f"The study '{name}' needs {' and '.join(left)}: there is nothing to measure without." if left else ""
+
+
 def run(
     name: str,
     *,
@@ -87,6 +101,8 @@ def run(
         if option not in takes(name):
             able = ", ".join(other for other in STUDIES if option in takes(other))
             raise OptionError(f"The study '{name}' takes no --{option}; those that do are {able}.")
+    if reason := lacking(name, inputs):
+        raise OptionError(reason)
     study: Any = get(name)
     result: StudyResult = study(full, workers, seed, progress, **inputs)
     return result
@@ -99,7 +115,8 @@ def write(result: StudyResult, folder: Path, command: str = "") -> Written:
     """
     paths = {ending: folder / f"{result.name}.{ending}" for ending in ("csv", "json", "png", "svg")}
     write_bytes(paths["csv"], csv_bytes(result.rows))
-    write_json(paths["json"], {**result.to_json(), **({"command": command} if command else {})})
+    made = {"command": command} if command else {}
+    write_json(paths["json"], {**result.to_json(), **told(result.name, result.settings), **made})
     try:
         result.plot(paths["png"])
         result.plot(paths["svg"])

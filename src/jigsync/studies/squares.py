@@ -15,9 +15,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from jigsync.api import solve
 from jigsync.cutting.squares import SquareOptions, cut_squares
+from jigsync.cutting.web import WebOptions, web_picture
 from jigsync.io.images import read_rgb
 from jigsync.score.cells import score
 from jigsync.score.touching import neighbour_accuracy
@@ -25,6 +27,8 @@ from jigsync.solution import Solution
 from jigsync.values import z4
 from jigsync.values.puzzle import Puzzle
 from jigsync.values.truth import Truth
+
+PLAIN: Final = WebOptions()
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,19 @@ def run_squares(
     measurer: str | None,
     seed: int,
     time_limit: float | None,
+    web: WebOptions = PLAIN,
+    threads: int = 2,
 ) -> Iterator[SquareRow]:
-    """Cuts, solves and scores one picture after the other; the k-th picture is cut with seed + k."""
+    """Cuts, solves and scores one picture after the other; the k-th picture is cut with seed + k.
+
+    Args:
+        web: what is done to the pictures first.
+    """
     for k, picture in enumerate(pictures):
-        puzzle, truth = cut_squares(read_rgb(picture), options, seed + k, f"The picture '{picture}'")
+        rgb = read_rgb(picture)
+        if web != PLAIN:
+            rgb = web_picture(rgb, web, seed + k)
+        puzzle, truth = cut_squares(rgb, options, seed + k, f"The picture '{picture}'")
         start = time.perf_counter()
         solution = solve(
             puzzle,
@@ -75,6 +88,7 @@ def run_squares(
             upright=not options.turns,
             seed=seed,
             time_limit=time_limit,
+            threads=threads,
         )
         seconds = time.perf_counter() - start
         # Upright puzzles have no gauge to choose: turning a solution would only ever make it worse.

@@ -14,6 +14,7 @@ fragment as fixed: they are what is left when each component's rigid motion is t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -105,6 +106,7 @@ def refine(
     width: float = np.inf,
     start_width: float | None = None,
     prior: PosePrior | None = None,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> PoseFit:
     """Fits all poses, starting from the given ones.
 
@@ -112,6 +114,7 @@ def refine(
         weight: (H,) w_e >= 0; hypotheses of weight 0 only get a chi2.
         width: of the kernel, in standard deviations; infinite for plain least squares.
         start_width: where the kernel starts; None or less than `width` starts there.
+        go_on: asked before every step; once it says False, the poses stay where they are.
 
     Shapes: angle (N,), xy (N, 2).
     """
@@ -122,6 +125,8 @@ def refine(
     poses, damping, rounds = (angle.astype(np.float64), xy.astype(np.float64)), _DAMPING, 0
     for left, c in zip(range(len(widths) - 1, -1, -1), reversed(widths), strict=True):
         for _ in range(1 if left else MAX_ROUNDS):
+            if not go_on():
+                break
             poses, gain, damping = system.step(*poses, c, damping)
             rounds += 1
             if gain <= CONVERGED:

@@ -10,6 +10,7 @@ Everything reads the frame of the start through differences only: the answer is 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -55,6 +56,9 @@ JOINS: Final = 0.25
 
 CERTAIN: Final = 1e4
 """How many times as much as the best hypothesis is known of what is given: pins, and that all angles are 0."""
+
+GoOn = Callable[[str, float], bool]
+"""Told of the stage and the share of the work that is done; False when the rest is to be left out."""
 
 MEDIAN: Final = 2.366
 """Of a chi-squared of three degrees of freedom."""
@@ -123,28 +127,33 @@ def synchronize_poses(
     *,
     prior: PosePrior | None = None,
     upright: bool = False,
+    go_on: GoOn = lambda stage, share: True,
 ) -> PoseResult:
     """Poses of all fragments.
 
     Args:
         prior: where single fragments should be, in the answer's frame.
         upright: all angles are known to be 0.
+        go_on: asked between the rounds; once it says False, what has been found by then is the answer.
     """
-    return _Job(ordered(hypotheses), options or PoseOptions(), prior, upright).run()
+    return _Job(ordered(hypotheses), options or PoseOptions(), prior, upright, go_on).run()
 
 
 class _Job:
     """One synchronization of ordered hypotheses."""
 
-    def __init__(self, found: PairHypotheses, options: PoseOptions, prior: PosePrior | None, upright: bool) -> None:
-        self.found, self.options, self.upright = found, options, upright
+    def __init__(
+        self, found: PairHypotheses, options: PoseOptions, prior: PosePrior | None, upright: bool, go_on: GoOn
+    ) -> None:
+        self.found, self.options, self.upright, self.go_on = found, options, upright, go_on
         self.prior = _upright(found, prior) if upright else prior
         self.rough = doubted(found)
         self.pair = pairs_of(found)
         found = replace(found, log_odds=sobered(self.pair, found.log_odds, found.n))
         self.found = found
         self.p = probabilities(self.pair, found.log_odds)
-        self.belief = probabilities(self.pair, believed(found, self.pair)) if options.loops else self.p
+        looped = options.loops and go_on("loops", 0.0)
+        self.belief = probabilities(self.pair, believed(found, self.pair)) if looped else self.p
         self.weight = np.maximum(self.belief, FAINT)
         if options.cycle_filter:
             self.weight = cycle_filter(graph_of(found, self.weight), found.angle, CYCLE_TOLERANCE)
@@ -162,7 +171,9 @@ class _Job:
         """Angles, and the weights of the hypotheses that agree with them."""
         found, weight = self.found, self.weight
         angle = self._turned(weight)
-        for width in NARROWING if self.options.iterated else ():
+        for done, width in enumerate(NARROWING if self.options.iterated else ()):
+            if not self.go_on("angles", 0.2 + 0.2 * done / len(NARROWING)):
+                break
             off = angles.wrap(angle[found.j] - angle[found.i] - found.angle)
             score = self.weight * (width**2 / (width**2 + off**2)) ** 2
             weight = np.where(best_of_pairs(self.pair, score), score, FAINT * self.weight)
@@ -188,14 +199,33 @@ class _Job:
             known = np.einsum("naa->na", self.prior.information[:, :2, :2]).mean(axis=1, keepdims=True)
             prior = Prior(self.prior.xy, np.repeat(known, 2, axis=1))
         if self.options.truncated:
-            return fit_truncated(graph, measured, self.components, prior, WIDTH).xy
+            return fit_truncated(
+                graph, measured, self.components, prior, WIDTH, go_on=lambda: self.go_on("places", 0.4)
+            ).xy
         return fit(graph, measured, self.components, prior).xy
 
     def _together(self, angle: Floats, xy: Floats) -> tuple[Floats, Floats, float]:
         """All poses at once: first by what anybody would believe of the errors, then by what the information says."""
-        first = refine(self.rough, self.weight, angle, xy, width=WIDTH, start_width=START_WIDTH, prior=self.prior)
+        first = refine(
+            self.rough,
+            self.weight,
+            angle,
+            xy,
+            width=WIDTH,
+            start_width=START_WIDTH,
+            prior=self.prior,
+            go_on=lambda: self.go_on("poses", 0.6),
+        )
         scale = self._scale(chi_squared(self.found, first.angle, first.xy))
-        fine = refine(self.found, self.weight, first.angle, first.xy, width=WIDTH * scale, prior=self.prior)
+        fine = refine(
+            self.found,
+            self.weight,
+            first.angle,
+            first.xy,
+            width=WIDTH * scale,
+            prior=self.prior,
+            go_on=lambda: self.go_on("poses", 0.8),
+        )
         return fine.angle, fine.xy, scale
 
     def _scale(self, chi2: Floats) -> float:

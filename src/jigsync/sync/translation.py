@@ -11,6 +11,7 @@ as it is, truncated or not: the gauge theorem.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -110,18 +111,20 @@ def fit_truncated(
     components: Ints,
     prior: Prior | None = None,
     floor: float = TRUNCATION_FLOOR,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> Fit:
     """Truncated least squares: edges with a large residual are dropped, with a threshold that shrinks geometrically.
 
     Huang et al. 2017. The threshold on sqrt(v^T W v) starts at the largest residual and is lowered by the factor
     TRUNCATION_STEP down to `floor`; an edge may come back. A spanning forest of least residual is always
     kept, so that no component falls apart. Decisions read residuals rounded to 9 digits: round-off has no vote.
+    `go_on` is asked before every round.
     """
     current = fit(graph, measured, components, prior)
     if len(graph) == 0:
         return current
     threshold = float(np.sqrt(current.residuals.max()))
-    while threshold > floor:
+    while threshold > floor and go_on():
         threshold = max(threshold * TRUNCATION_STEP, floor)
         off = np.asarray(np.round(np.sqrt(current.residuals), _DECISION_DIGITS), dtype=np.float64)
         kept = (off <= round(threshold, _DECISION_DIGITS)) | _spanning_forest(graph, off)

@@ -98,6 +98,8 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def not_valid(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
+        if first["loc"][-1] == "grid" and first["type"] == "string_pattern_mismatch":
+            return problem(422, "A 'grid' is rows x columns, such as 4x6, or one number for both.")
         place = ".".join(str(part) for part in first["loc"] if part != "body") or "body"
         return problem(422, f"The '{place[:100]}' of the request is not usable: {first['msg']}.")
 

@@ -25,6 +25,17 @@ from jigsync.web.project import PROJECT_FILE, Project, read_project
 
 Kind = Literal["auto", "fragments", "scan"]
 
+UNREAD: Final = {
+    **dict.fromkeys((".heic", ".heif"), "HEIC"),
+    ".avif": "AVIF",
+    ".pdf": "PDF",
+    ".svg": "SVG",
+    **dict.fromkeys((".cr2", ".cr3", ".nef", ".arw", ".dng", ".raf", ".orf"), "a camera's raw format"),
+    **dict.fromkeys((".psd", ".xcf", ".ora", ".kra"), "a file of layers"),
+    ".jxl": "JPEG XL",
+}
+"""Suffixes of what people take for pictures and no library here opens."""
+MOST_NAMED: Final = 12
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -67,6 +78,8 @@ def receive(entries: list[Entry], kind: Kind, limits: Limits, room: Path, name: 
         received = _scan(pictures, limits, room)
     else:
         received = _loose(pictures, limits, room)
+    if not heads:
+        received = replace(received, notes=(*received.notes, *_left_out(entries)))
     if received.project is not None:
         called = received.project.name
     return replace(received, puzzle=replace(received.puzzle, name=called))
@@ -75,7 +88,21 @@ def receive(entries: list[Entry], kind: Kind, limits: Limits, room: Path, name: 
 def _nothing(entries: list[Entry]) -> str:
     if not entries:
         return "The upload is empty: drop pictures, a folder of them, a zip file, or one scan."
-    return f"The upload must hold pictures or a puzzle. It holds only '{entries[0].shown}' and the like."
+    what = " ".join(_left_out(entries)[:3])
+    return (
+        f"The upload must hold pictures or a puzzle. It holds only '{entries[0].shown}' and the like. {what}".rstrip()
+    )
+
+
+def _left_out(entries: list[Entry]) -> tuple[str, ...]:
+    """A note for every file that is a picture or a document but cannot be read, with what to do."""
+    left = [e for e in entries if PurePosixPath(e.name).suffix.lower() in UNREAD]
+    notes = [
+        f"'{e.shown}' was left out: {UNREAD[PurePosixPath(e.name).suffix.lower()]} cannot be read here."
+        " Save it as JPEG or PNG."
+        for e in left[:MOST_NAMED]
+    ]
+    return (*notes, f"{len(left) - MOST_NAMED} more files were left out.") if len(left) > MOST_NAMED else tuple(notes)
 
 
 def _name_of(entries: list[Entry]) -> str:
@@ -170,8 +197,10 @@ def _scan_notes(extracted: Any) -> tuple[str, ...]:
     notes = [f"Found {len(extracted.puzzle)} fragments on the scan."]
     if straightened:
         notes.append(f"{len(straightened)} were straightened, by {max(straightened):.1f}° at most.")
+    if unknown := sum(e.skew is None for e in extracted.fragments.values()):
+        notes.append(f"{unknown} left as is, whose outline does not tell their skew.")
     if extracted.specks:
-        notes.append(f"{extracted.specks} specks were left out.")
+        notes.append("1 speck was left out." if extracted.specks == 1 else f"{extracted.specks} specks were left out.")
     notes += [f"{name} {note}." for name, e in extracted.fragments.items() for note in e.notes]
     return tuple(notes[:12])
 

@@ -32,6 +32,7 @@ Bools = NDArray[np.bool_]
 
 WIDEST, SHARPEST = 0.05, 0.008
 """Robust scale of a contact in the first and in the last round, in units of the median fragment's size."""
+ROUNDS: Final = 12
 QUICK: Final = 0.03, 0.012
 """The same of a short fit."""
 QUICK_ROUNDS: Final = 5
@@ -106,7 +107,7 @@ def polish(
     *,
     gap: float,
     free: Bools | None = None,
-    rounds: int = 12,
+    rounds: int = ROUNDS,
     widest: float = WIDEST,
     sharpest: float = SHARPEST,
     gap_sigma: float = np.inf,

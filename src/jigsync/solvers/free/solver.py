@@ -21,7 +21,7 @@ from jigsync.solvers.free.growth import SLACK, Growth, Scene, State, agreeing
 from jigsync.solvers.free.joined import Joined
 from jigsync.solvers.free.links import Links
 from jigsync.solvers.free.moves import improve
-from jigsync.solvers.free.polish import polish
+from jigsync.solvers.free.polish import QUICK, QUICK_ROUNDS, ROUNDS, SHARPEST, WIDEST, polish
 from jigsync.solvers.free.refit import refit
 from jigsync.solvers.free.shapes import Shapes
 from jigsync.solvers.free.support import confidences, energy, support, without_strangers
@@ -117,11 +117,13 @@ def _assemble(
     seeds.run(lambda: budget.go_on("seeds", 0.1), largest=SEED, fit=False)
     state = seeds.state
     for turn in range(2):
+        if budget.stopped:
+            break
         fitted = polish(
             shapes, state.pose, _shared(state.part), joined, agreeing(scene, state.pose, state.part), gap=scene.gap,
             free=~pinned, gap_sigma=trust, expected=gap,
         )  # fmt: skip
-        if budget.stopped or (turn and abs(fitted.gap - scene.gap) < SAME * size):
+        if turn and abs(fitted.gap - scene.gap) < SAME * size:
             break
         again = refit(shapes, Links.of(known.found), joined, fitted.gap, SLACK * size)
         hypotheses = again.links.hypotheses(known.n, known.found.log_odds)
@@ -134,9 +136,11 @@ def _assemble(
             state = growth.state
     state = improve(scene, state, ENOUGH, TRIES, lambda: budget.go_on("moving parts", 0.8))
     links = agreeing(scene, state.pose, state.part)
+    rounds, (widest, sharpest) = (QUICK_ROUNDS, QUICK) if budget.stopped else (ROUNDS, (WIDEST, SHARPEST))
     done = polish(
-        shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, gap_sigma=trust, expected=gap
-    )
+        shapes, state.pose, state.part, joined, links, gap=scene.gap, free=~pinned, gap_sigma=trust, expected=gap,
+        rounds=rounds, widest=widest, sharpest=sharpest,
+    )  # fmt: skip
     found = support(scene, done.pose, state.part)
     found, component = without_strangers(found, by_size(state.part, pinned), pinned)
     return done.pose, component, confidences(found, component), energy(found, component)

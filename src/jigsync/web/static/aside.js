@@ -20,7 +20,7 @@ export class Aside {
     const ids = this.puzzle.fragments.map((f) => f.id).filter((id) => !poseOf(step, id));
     for (const id of [...this.slots.keys()]) if (poseOf(step, id)) this.slots.delete(id);
     const covered = box && isSolved(step) && ids.some((id) => this.inside(id, box));
-    if (!this.rows || again || covered) this.lay(ids, box);
+    if (!this.rows || again || covered || !this.slots.size) this.lay(ids, box);
     for (const id of ids) if (!this.slots.has(id)) this.slots.set(id, this.free());
   }
 

@@ -109,6 +109,8 @@ export class Cutter {
     this.drawing = true;
     $("preview").classList.add("stale");
     try {
+      const wrong = ["rows", "cols"].find((side) => !$(side).checkValidity());
+      if (wrong) throw new Error("Rows and columns go from 1 to 30.");
       const url = URL.createObjectURL(await postForBlob("/api/cuts/preview", this.options()));
       const old = $("preview").src;
       $("preview").src = url;

@@ -80,7 +80,9 @@ export class FreeHand {
 
   layAside() {
     const on = this.chosen.filter((id) => places.poseOf(this.step, id));
-    if (on.length) this.decide(places.layAside(this.step, on, this.ids), "Laid aside.");
+    if (!on.length) return;
+    this.decide(places.layAside(this.step, on, this.ids), "Laid aside.");
+    this.table.keys.bringIn(on[0]);
   }
 
   // Several groups become one; fragments of one group become as many.

@@ -16,7 +16,7 @@ import { toggleBelonging, togglePin, toTray, turnFragment } from "./state.js";
 
 const $ = (id) => document.getElementById(id);
 const GRID = /^[1-9]\d{0,3}(x[1-9]\d{0,3})?$/;
-const PICTURE = /\.(png|jpe?g|webp|tiff?|bmp|heic|heif|avif)$/i;
+const PICTURE = /\.(png|jpe?g|webp|tiff?|bmp|gif)$/i;
 const FINISHED = ["done", "failed", "cancelled"];
 
 class Workbench {

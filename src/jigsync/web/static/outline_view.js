@@ -73,6 +73,7 @@ export class OutlineView {
   }
 
   paint() {
+    if (!this.sheet) return;
     const context = this.canvas.getContext("2d");
     const colours = palette();
     const { camera, dense, sheet } = this;

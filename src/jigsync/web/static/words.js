@@ -5,6 +5,8 @@ import { placed, where } from "./state.js";
 
 export const UNSURE = 0.8;
 export const percent = (p) => `${Math.round(100 * p)}\u00a0%`;
+// Nothing is certain that only rounds to it.
+const nearly = (p) => (p >= 0.995 && p < 1 ? "more than 99\u00a0%" : p < 0.005 && p > 0 ? "less than 1\u00a0%" : percent(p));
 const few = (n, one, more = `${one}s`) => `${n} ${n === 1 ? one : more}`;
 
 const STATUS = {
@@ -35,7 +37,8 @@ export function verdictOf(step) {
     `${on.length} of ${few(all.length, "fragment")} placed ${shape} in ${took(solution.seconds)}.`,
     solution.reason ?? "",
     solution.note ?? "",
-    sure.length ? `The solver is ${percent(mean(sure))} sure on average, ${percent(Math.min(...sure))} at least.` : "",
+    solution.confidence != null ? `It is right with a probability of ${nearly(solution.confidence)}.` : "",
+    sure.length ? `The solver is ${nearly(mean(sure))} sure of a fragment on average, ${nearly(Math.min(...sure))} at least.` : "",
     on.length > sure.length && sure.length ? `${few(on.length - sure.length, "fragment is", "fragments are")} where you put them.` : "",
   ];
   const status = STATUS[solution.status] ?? `${solution.status}.`;
