@@ -185,7 +185,7 @@ def test_solution_file_of_free_poses_is_exactly_as_documented(tmp_path: Path) ->
     del value["gauge"]["clear"]
     assert parse_solution(Node(value, "s.json")).gauge.clear, "the likeliest frame, in files that do not say"
     value["gauge"]["clear"] = 1
-    with pytest.raises(FormatError, match="The 'gauge.clear' of 's.json' must be true or false"):
+    with pytest.raises(FormatError, match=r"The 'gauge\.clear' of 's\.json' must be true or false"):
         parse_solution(Node(value, "s.json"))
     tilted = pytest.approx(-12.5, abs=1e-12)
     assert value["fragments"]["f19"] == {"angle": tilted, "x": 12.25, "y": 2.5, "confidence": 0.25, "component": 1}

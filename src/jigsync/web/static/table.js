@@ -14,6 +14,9 @@ import { TableKeys } from "./table_keys.js";
 
 const UNSURE = 0.8;
 const HANDLE = 30; // px above what is selected
+const MANY = 150; // fragments from which on a view that moves is painted anew only once it rests
+const REST = 120; // ms
+const FAR = 0.3; // of the view, or of its scale, beyond which it is painted anew while it moves
 const FEW = 40; // fragments that are moved one by one; more are moved as one picture
 export const GRIP = 15; // px around the handle that count as it
 
@@ -160,7 +163,17 @@ export class Table {
 
   // The view is another one: what is painted is shown from there, and painted anew.
   moved() {
+    this.movedAt = performance.now();
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.draw(), REST + 10);
     this.draw();
+  }
+
+  // Is what is painted still good enough to be shown from a view that moves?
+  nearEnough(then, now) {
+    if (this.puzzle.fragments.length < MANY || performance.now() - this.movedAt > REST) return false;
+    const away = Math.max(Math.abs(then.x - now.x) / now.pixels[0], Math.abs(then.y - now.y) / now.pixels[1]) * now.k;
+    return away < FAR && Math.abs(Math.log(then.k / now.k)) < FAR;
   }
 
   // All of it looks different now.
@@ -224,7 +237,7 @@ export class Table {
     const middle = middleOf(ids.map((id) => this.pose(id)));
     const box = this.boxOf(ids);
     const [sx, top] = this.camera.toScreen(middle[0], box[1]);
-    return { at: [sx, Math.max(GRIP + 3, top - HANDLE)], from: [sx, top], middle };
+    return { at: [sx, Math.max(GRIP + 3, top - HANDLE)], from: [sx, top], middle, box };
   }
 
   // ------------------------------------------------------------------------------------------ drawing
@@ -274,11 +287,11 @@ export class Table {
     for (const [k, ghost] of this.ghosts.entries()) {
       drawBadge(context, this.camera.toScreen(ghost.x, ghost.y), k + 1, colours);
     }
-    if (this.chosen.length > MOST_RIMS) {
-      const [left, top, right, bottom] = this.boxOf(this.chosen);
+    const handle = this.handle();
+    if (handle && this.chosen.length > MOST_RIMS) {
+      const [left, top, right, bottom] = handle.box;
       drawFrame(context, [...this.camera.toScreen(left, top), ...this.camera.toScreen(right, bottom)], colours);
     }
-    const handle = this.handle();
     if (handle) drawHandle(context, handle, colours);
     this.gestures.paint(context, colours);
     this.tell(handle);
@@ -289,7 +302,7 @@ export class Table {
     const { still, painted } = this;
     const same = painted?.stale === this.stale;
     if (!same || !sameView(painted.view, view)) {
-      if (!still.busy || !same) {
+      if (!same || (!still.busy && !this.nearEnough(painted.view, view))) {
         this.painted = { stale: this.stale, view };
         still.begin(view, ["", ...this.order().filter((id) => !this.held?.[id])], !same);
       }
@@ -299,7 +312,6 @@ export class Table {
       else this.aside.paint(context, of, this.dense, colours);
     };
     if (still.work(part) && this.landed && this.painted.stale >= this.landed.since) this.landed = null;
-    if (!still.busy && !sameView(this.painted.view, view)) this.draw();
   }
 
   paintHeld(context, colours, view) {
