@@ -232,8 +232,10 @@ def test_two_identical_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[st
     rectangles(tmp_path / "p", 2, 2, turned=True, size=(96, 96))
     (tmp_path / "p" / "twin.png").write_bytes((tmp_path / "p" / "10.png").read_bytes())
     result = solved(capsys, tmp_path / "p", "--grid", "2x3")
-    assert len(result["fragments"]) == 5  # type: ignore[arg-type]
-    assert result["status"] == "ok"
+    placed: dict[str, dict[str, float]] = result["fragments"]  # type: ignore[assignment]
+    assert len(placed) == 5
+    assert result["status"] in ("ok", "unsure"), "which of the two stands in the picture is anybody's guess"
+    assert max(placed["10"]["confidence"], placed["twin"]["confidence"]) < placed["2"]["confidence"]
 
 
 def test_a_transparent_picture_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,6 +154,18 @@ def test_solution_file_of_a_grid_in_pixels_is_exactly_as_documented(tmp_path: Pa
         "pitch": [5, 5],
         "solver": "x",
         "seconds": 1.5,
+        "confidence": None,
+        "pictures": [
+            {
+                "component": 0,
+                "whole": None,
+                "gauge": value["gauge"],
+                "layout": "grid",
+                "grid": [2, 3],
+                "pitch": [5, 5],
+                "cells": {"f07": [1, 2], "f02": [0, 0], "f19": [0, 2], "f11": [1, 0], "f03": [0, 1]},
+            }
+        ],
     }
     assert value["gauge"] == {
         "confidence": 0.5,

@@ -75,8 +75,10 @@ def test_places_stay_where_they_are(server: Server, held: str) -> None:
 def test_where_a_fragment_fits(server: Server, held: str, solution: dict[str, Any]) -> None:
     right = read(solution).placement["f001"].pose
     assert right is not None
-    value = {**solution, "fragments": {**solution["fragments"], "f001": {"angle": None, "x": None, "y": None}}}
+    value = {**solution, "fragments": {**solution["fragments"], "f001": dict.fromkeys(solution["fragments"]["f001"])}}
+    del value["pictures"]
     fits = server.post(f"/api/puzzles/{held}/fits", {"solution": value, "fragment": "f001"}).json()
+    assert isinstance(fits, list), fits
     assert 1 <= len(fits) <= 6
     assert [f["log_odds"] for f in fits] == sorted((f["log_odds"] for f in fits), reverse=True)
     best = fits[0]

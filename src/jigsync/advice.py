@@ -38,7 +38,7 @@ def _unsure(solution: Solution, puzzle: Puzzle, left: int, asked: Grid | None) -
     if (
         len(puzzle) > 1
         and all(pixels[..., 3].min() == 255 for pixels in puzzle.fragments.pixels)
-        and not _tiles(puzzle)
+        and not _rectangles(puzzle)
     ):
         return (
             "This is probably not right: the fragments fill their pictures to the corners, so cut them out of their"
@@ -92,7 +92,7 @@ def _names(names: list[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-def _tiles(puzzle: Puzzle) -> bool:
+def _rectangles(puzzle: Puzzle) -> bool:
     """Are all pictures about as large as each other, as pieces of a square puzzle are?"""
     areas = [pixels.shape[0] * pixels.shape[1] for pixels in puzzle.fragments.pixels]
     return bool(max(areas) <= 1.1 * min(areas))

@@ -53,14 +53,14 @@ class RepairScores:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _Scripted:
     """A fragment as the scripts have it: a square picture, where its corner is, and how it is turned in degrees."""
 
     mask: Mask
     xy: NDArray[np.float64]
-    rot: float
+    degrees: float
     true_xy: NDArray[np.float64]
-    true_rot: float
+    true_degrees: float
 
 
 def repair_scores(answer: Placement, truth: Placement, puzzle: Puzzle) -> RepairScores:
@@ -68,27 +68,27 @@ def repair_scores(answer: Placement, truth: Placement, puzzle: Puzzle) -> Repair
     masks = {name: _squared(puzzle.fragments[name]) for name in puzzle.ids if name in truth}
     areas = {name: int(mask.sum()) for name, mask in masks.items()}
     largest = max(areas, key=lambda name: areas[name])
-    pieces = {
-        name: _piece(mask, at, home)
+    scripted = {
+        name: _scripted(mask, at, home)
         for name, mask in masks.items()
         if name in answer and (at := answer[name].pose) is not None and (home := truth[name].pose) is not None
     }
-    if largest not in pieces:
+    if largest not in scripted:
         return RepairScores(None, None, None)
-    pieces = _from_zero(pieces)
-    anchor = pieces.pop(largest)
-    if not pieces:
+    scripted = _from_zero(scripted)
+    anchor = scripted.pop(largest)
+    if not scripted:
         return RepairScores(0.0 if len(masks) > 1 else None, None, None)
     shift = np.trunc(anchor.true_xy - anchor.xy)
-    turn = (anchor.true_rot - anchor.rot + 360) % 360
-    rot = [abs((piece.rot + turn) % 360 - piece.true_rot % 360) for piece in pieces.values()]
-    away = [float(np.hypot(*(piece.xy + shift - piece.true_xy))) for piece in pieces.values()]
+    turn = (anchor.true_degrees - anchor.degrees + 360) % 360
+    off = [abs((one.degrees + turn) % 360 - one.true_degrees % 360) for one in scripted.values()]
+    away = [float(np.hypot(*(one.xy + shift - one.true_xy))) for one in scripted.values()]
     others = sum(area for name, area in areas.items() if name != largest)
     middle = _bounds_middle(anchor) + np.trunc(anchor.xy) + shift
-    shares = {name: _shared(piece, shift, turn, middle) for name, piece in pieces.items()}
+    shares = {name: _shared(one, shift, turn, middle) for name, one in scripted.items()}
     return RepairScores(
         sum(areas[name] / others * share for name, share in shares.items()),
-        HALF * float(np.mean(rot)) % 360,
+        HALF * float(np.mean(off)) % 360,
         HALF * float(np.mean(away)),
     )
 
@@ -112,41 +112,41 @@ def _squared(pixels: NDArray[np.uint8]) -> Mask:
     return np.pad((pixels[..., 3] > 0).astype(np.uint8), ((down, down), (right, right)))
 
 
-def _piece(mask: Mask, at: Pose, home: Pose) -> _Piece:
+def _scripted(mask: Mask, at: Pose, home: Pose) -> _Scripted:
     half = np.array(mask.shape[::-1]) / 2
-    return _Piece(mask, np.array(at.xy) - half, at.degrees % 360, np.array(home.xy) - half, home.degrees % 360)
+    return _Scripted(mask, np.array(at.xy) - half, at.degrees % 360, np.array(home.xy) - half, home.degrees % 360)
 
 
-def _from_zero(pieces: Mapping[str, _Piece]) -> dict[str, _Piece]:
+def _from_zero(scripted: Mapping[str, _Scripted]) -> dict[str, _Scripted]:
     """With the answer, and the truth, moved by whole pixels until no place is negative."""
-    least = np.floor(np.min([piece.xy for piece in pieces.values()], axis=0))
-    true_least = np.floor(np.min([piece.true_xy for piece in pieces.values()], axis=0))
+    least = np.floor(np.min([one.xy for one in scripted.values()], axis=0))
+    true_least = np.floor(np.min([one.true_xy for one in scripted.values()], axis=0))
     return {
-        name: _Piece(piece.mask, piece.xy - least, piece.rot, piece.true_xy - true_least, piece.true_rot)
-        for name, piece in pieces.items()
+        name: _Scripted(one.mask, one.xy - least, one.degrees, one.true_xy - true_least, one.true_degrees)
+        for name, one in scripted.items()
     }
 
 
-def _bounds_middle(piece: _Piece) -> NDArray[np.float64]:
+def _bounds_middle(one: _Scripted) -> NDArray[np.float64]:
     """(x, y) of the middle of the turned fragment's bounding box, in its picture."""
-    turned = _warped(piece.mask, _about(piece.mask, piece.rot), piece.mask.shape)
+    turned = _warped(one.mask, _about(one.mask, one.degrees), one.mask.shape)
     rows, cols = np.flatnonzero(turned.any(axis=1)), np.flatnonzero(turned.any(axis=0))
     return np.array([float(cols[0] + cols[-1] + 1), float(rows[0] + rows[-1] + 1)]) / 2
 
 
-def _shared(piece: _Piece, shift: NDArray[np.float64], turn: float, middle: NDArray[np.float64]) -> float:
+def _shared(one: _Scripted, shift: NDArray[np.float64], turn: float, middle: NDArray[np.float64]) -> float:
     """Which share of a fragment, moved with the largest one, lies where it belongs."""
-    placed = Pose(0.0, tuple(np.trunc(piece.xy) + shift)).compose(_about(piece.mask, piece.rot))
+    placed = Pose(0.0, tuple(np.trunc(one.xy) + shift)).compose(_about(one.mask, one.degrees))
     whole = Pose.of_degrees(turn, (0.0, 0.0))
     whole = Pose(whole.angle, tuple(middle - whole.act(middle)))
     placed = whole.compose(placed)
-    home = Pose(0.0, tuple(np.trunc(piece.true_xy))).compose(_about(piece.mask, math.trunc(piece.true_rot)))
+    home = Pose(0.0, tuple(np.trunc(one.true_xy))).compose(_about(one.mask, math.trunc(one.true_degrees)))
     # A window of the canvas around the answer.
-    centre = placed.act(np.array(piece.mask.shape[::-1]) / 2)
-    side = max(piece.mask.shape) + 4
+    centre = placed.act(np.array(one.mask.shape[::-1]) / 2)
+    side = max(one.mask.shape) + 4
     to_window = Pose(0.0, tuple(-np.floor(centre - side / 2)))
-    result = _warped(piece.mask, to_window.compose(placed), (side, side))
-    true = _warped(piece.mask, to_window.compose(home), (side, side))
+    result = _warped(one.mask, to_window.compose(placed), (side, side))
+    true = _warped(one.mask, to_window.compose(home), (side, side))
     return int(np.count_nonzero(result & true)) / max(1, int(np.count_nonzero(result)))
 
 
