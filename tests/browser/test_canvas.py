@@ -286,11 +286,22 @@ def test_a_reload_during_a_solve_finds_it_again(open_page: Open, server: Any) ->
     assert not page.is_visible("#verdict")
 
 
+def shared(page: Any, after: int = 0) -> int:
+    """Waits until the server has what the window shows, in a version above `after`; the version."""
+    found = page.wait_for_function(
+        """after => Object.values(sessionStorage).map(text => {
+            try { return JSON.parse(text); } catch { return {}; }
+        }).filter(kept => kept && kept.synced && kept.version > after).map(kept => kept.version)[0]""",
+        arg=after,
+    )
+    return int(found.json_value())
+
+
 def test_two_windows_of_one_puzzle(open_page: Open, picture: Picture) -> None:
     page = open_page(allowed="status of 409")
     torn(page)
     solve(page)
-    page.wait_for_timeout(900)
+    version = shared(page)
     other = page.context.new_page()
     other.on("dialog", lambda dialog: dialog.accept())
     page.evaluate("window.kept = JSON.stringify({...sessionStorage})")
@@ -305,7 +316,7 @@ def test_two_windows_of_one_puzzle(open_page: Open, picture: Picture) -> None:
 
     choose(page, "f000")
     page.keyboard.press("Shift+ArrowUp")
-    page.wait_for_timeout(900)
+    shared(page, version)
     choose(other, "f003")
     other.keyboard.press("Shift+ArrowDown")
     other.wait_for_selector(".error")

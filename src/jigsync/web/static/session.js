@@ -122,8 +122,9 @@ export class Session {
       }
       const synced = kept.synced && !theirs;
       return { puzzle, project: kept.project, version: kept.version, synced, theirs, job: puzzle.job ?? kept.job };
-    } catch {
-      sessionStorage.removeItem(STORED);
+    } catch (error) {
+      // A request that a second reload cut off says nothing of the puzzle; an answer does.
+      if (error.status === 404 || error instanceof SyntaxError) sessionStorage.removeItem(STORED);
       return null;
     }
   }
